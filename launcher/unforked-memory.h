@@ -17,7 +17,10 @@ struct area {
 /* Makes the area at least `size` bytes large, and keeps its content. Returns -1, and changes nothing, if there is no memory. */
 int area_grow(struct area *a, size_t size);
 void area_free(struct area *a);
-/* Makes the area at least `size` bytes large, and returns its memory. Ends the process if there is no memory. */
-void *area_of(struct area *a, size_t size);
+/*
+ * Makes the area at least `size` bytes large, and returns its memory. Ends the process if there is no memory. The attribute lets the
+ * compiler check writes to that memory, for example by a read into the rest of it.
+ */
+void *area_of(struct area *a, size_t size) __attribute__((alloc_size(2)));
 
 #endif

@@ -20,7 +20,8 @@ static struct exec_args *exec_args;
 static struct leaf leaf;
 static struct run run;
 static struct outcome *const outcome = &run.outcome;
-static struct watch watch = {.slot = &slot, .run = &run, .o = &run.outcome, .request = &request, .out = &out};
+static struct client client = {.connection = -1, .out = &out};
+static struct watch watch = {.slot = &slot, .run = &run, .request = &request, .o = &run.outcome, .client = &client};
 
 /* ---- output: the limit of each stream, then writes of many sizes ---- */
 

@@ -22,6 +22,11 @@ uint64_t samples_deadline(const struct samples *s)
 	return s->interval_ns ? s->next_ns + slack(s) : UINT64_MAX;
 }
 
+bool samples_due(const struct samples *s, uint64_t now)
+{
+	return s->interval_ns && now + slack(s) >= s->next_ns;
+}
+
 /* Merges each pair of samples: the time and CPU time are those of the second one, the memory is the larger one, so that no peak is lost. */
 static void halve(struct samples *s)
 {
@@ -50,12 +55,10 @@ static void add_sample(struct samples *s, struct sample one)
 	s->list[s->count++] = one;
 }
 
-void samples_take_if_due(struct samples *s, const struct groups *g, const struct leaf *leaf, uint64_t exec_ns, uint64_t base_cpu_usec,
-			 uint64_t now)
+void samples_take(struct samples *s, const struct groups *g, const struct leaf *leaf, uint64_t exec_ns, uint64_t base_cpu_usec,
+		  uint64_t now)
 {
 	uint64_t cpu, memory;
-	if (!s->interval_ns || now + slack(s) < s->next_ns)
-		return;
 	s->next_ns = now + s->interval_ns;
 	/* Before the exec there is nothing to show. If a counter cannot be read, there is no sample: no verdict depends on it. */
 	if (!exec_ns || now <= exec_ns || leaf_read(g, leaf, FACT_MEMORY_NOW, &memory) < 0 || leaf_read(g, leaf, FACT_CPU_USEC, &cpu) < 0)

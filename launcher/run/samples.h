@@ -27,9 +27,11 @@ struct samples {
 void samples_start(struct samples *s, uint64_t start_ns, uint64_t interval_ms);
 /* Returns the latest time of the next sample; UINT64_MAX if no samples are taken. */
 uint64_t samples_deadline(const struct samples *s);
-/* Takes a sample if it is due. `exec_ns` is 0 before the exec; `base_cpu_usec` is the CPU time before the step. */
-void samples_take_if_due(struct samples *s, const struct groups *g, const struct leaf *leaf, uint64_t exec_ns, uint64_t base_cpu_usec,
-			 uint64_t now);
+/* Whether a sample may be taken now. It may come a little before its deadline, so that it shares a wake-up with something else. */
+bool samples_due(const struct samples *s, uint64_t now);
+/* Takes a sample. `exec_ns` is 0 before the exec; `base_cpu_usec` is the CPU time before the step. */
+void samples_take(struct samples *s, const struct groups *g, const struct leaf *leaf, uint64_t exec_ns, uint64_t base_cpu_usec,
+		  uint64_t now);
 /* Adds the samples, if there are any, to the frame that is being written. */
 void samples_report(const struct samples *s, struct queue *out);
 

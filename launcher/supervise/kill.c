@@ -1,5 +1,5 @@
 /*
- * Kills a box so that it ends soon. A kill alone does not ensure that, because some system calls of killed processes take long.
+ * Kills a run so that it ends soon. A kill alone does not ensure that, because some system calls of killed processes take long.
  * One read of 128 MiB, the longest that seccomp.def allows, from /proc/PID/pagemap takes 0.05 to 0.1 s in which the kernel does
  * not handle signals, and on a preemptible kernel 60 processes can be in such reads when they are killed. A read of
  * /proc/PID/smaps_rollup takes 15 us for each full page table: 60 such reads, of a process with 13,000 page tables, took 6 to 14 s
@@ -11,16 +11,16 @@
  *
  * - The reader's own address space: a helper writes to /proc/PID/clear_refs, which takes that lock. "5" resets the peak of
  *   resident memory and nothing else.
- * - The address space of another process of the box. That process can have ended or executed another program by then; the address
+ * - The address space of another process of the run. That process can have ended or executed another program by then; the address
  *   space remains until the last reader leaves it, but there is no process through which it could be found. Hence,
- *   while the box runs, a holder opens /proc/PID/mem of each process whose page tables are large enough to matter. After
+ *   while the run lasts, a holder opens /proc/PID/mem of each process whose page tables are large enough to matter. After
  *   the kill, the holder reads address 0 there. Nothing is mapped at that address, and before the kernel reports this, it takes the
  *   lock in order to try to extend a stack.
  *
  * Other calls, such as madvise(), walk the address space of their own process without such a pause. They become short when another
  * process, the releaser, frees the private pages of that address space. The releaser comes before the helpers and holders.
  *
- * Where all that is not enough, because page tables are too many, limits.c ends the box as out of memory (force_oom()).
+ * Where all that is not enough, because page tables are too many, limits.c ends the run as out of memory (force_oom()).
  *
  * Helpers, holders and the releaser are processes, because each can wait long and must be killable. In particular, an open of
  * /proc/PID/mem waits while the process PID is between two programs. The slot itself never waits for such a lock.
@@ -47,6 +47,10 @@
 #include "supervise/watch.h"
 
 enum {
+	/* Time between two checks of killed processes: HELP_MS plus 1/HELP_SHARE of the time since the kill. */
+	HELP_MS = 10, HELP_SHARE = 20,
+	PROGRESS_CHECK_MS = 1000, /* how often the slot looks at the CPU time of a killed run */
+	ENDING_MS = 5000,         /* how often the slot tells the client that the run is still ending */
 	/*
 	 * The first and the longest pause between two attempts of a helper or holder; each pause is twice as long as the one before.
 	 * Sixty helpers that tried each millisecond used more CPU time than the calls that they were to end.
@@ -71,7 +75,7 @@ enum {
 /* ---- after the kill: helpers for killed processes ---- */
 
 /*
- * Lets the calling process, and those that it forks, use all CPUs. A helper that had only the CPU of the box would begin after the
+ * Lets the calling process, and those that it forks, use all CPUs. A helper that had only the CPU of the run would begin after the
  * calls that it is to end.
  */
 static void use_all_cpus(void)
@@ -132,7 +136,7 @@ static void end_releaser(struct watch *w)
 	w->kill.releaser = 0;
 }
 
-/* Tells the holders that the box was killed. From then on, they try again and again to take the lock. */
+/* Tells the holders that the run was killed. From then on, they try again and again to take the lock. */
 static void wake_holders(struct watch *w)
 {
 	if (w->kill.opened && eventfd_write(w->kill.kill_event, 1) < 0)
@@ -151,13 +155,6 @@ static bool is_releasing(struct watch *w)
 		return true;
 	end_releaser(w);
 	return false;
-}
-
-uint64_t next_killed_check(const struct watch *w)
-{
-	uint64_t begun = w->killed_ns ? w->killed_ns : w->end.begun_ns;
-	uint64_t last = w->kill.checked_ns ? w->kill.checked_ns : begun;
-	return last + KILLED_CHECK_MS * 1000000ull + (last - begun) / KILLED_CHECK_SHARE;
 }
 
 void help_killed_processes(struct watch *w)
@@ -184,49 +181,47 @@ void help_killed_processes(struct watch *w)
 	}
 	/* Only processes that exit get more CPUs: on a kernel without preemption, the helpers need a CPU that no long call occupies. */
 	cpus_spread(l->cpus, w->slot->number, task, exiting);
-	w->kill.checked_ns = now_ns();
+	uint64_t now = now_ns();
+	w->deadline[DEADLINE_HELP] = now + HELP_MS * 1000000ull + (now - w->killed_ns) / HELP_SHARE;
 }
 
-/* Tells the client that the box is still ending, so that it does not take the slot for lost. */
+/* Tells the client that the run is still ending, so that it does not take the slot for lost. */
 static void report_ending(struct watch *w)
 {
-	/* Of a pair, only the watch of the program has the connection. */
-	struct watch *to = w->connection < 0 && w->peer ? w->peer : w;
-	if (to->connection < 0)
+	struct client *c = w->client;
+	if (c->connection < 0)
 		return;
-	queue_frame(to->out, FRAME_ENDING);
-	queue_frame_end(to->out);
-	if (queue_flush(to->out, to->connection) < 0)
-		to->connection = -1;
+	queue_frame(c->out, FRAME_ENDING);
+	queue_frame_end(c->out);
+	if (queue_flush(c->out, c->connection) < 0)
+		client_left(c);
 }
 
-bool end_is_overdue(struct watch *w)
+void check_progress(struct watch *w, uint64_t now)
 {
 	struct end_progress *e = &w->end;
-	uint64_t now = now_ns(), cpu_usec;
-	if (!e->begun_ns)
-		*e = (struct end_progress){.begun_ns = now, .seen_ns = now, .reported_ns = now};
-	if (now >= e->next_check_ns) {
-		e->next_check_ns = now + END_PROGRESS_MS * 1000000ull;
-		if (run_read(w->run, FACT_CPU_USEC, &cpu_usec) == 0 && cpu_usec > e->cpu_usec) {
-			e->cpu_usec = cpu_usec;
-			e->seen_ns = now;
-		}
-		if (e->seen_ns == now && now - e->reported_ns >= ENDING_MS * 1000000ull) {
-			e->reported_ns = now;
-			report_ending(w);
-		}
+	uint64_t cpu_usec;
+	if (run_read(w->run, FACT_CPU_USEC, &cpu_usec) == 0 && cpu_usec > e->cpu_usec) {
+		e->cpu_usec = cpu_usec;
+		e->seen_ns = now;
 	}
-	return now - e->seen_ns > END_TIMEOUT_MS * 1000000ull || now - e->begun_ns > END_LONGEST_MS * 1000000ull;
+	if (e->seen_ns == now && now - e->reported_ns >= ENDING_MS * 1000000ull) {
+		e->reported_ns = now;
+		report_ending(w);
+	}
+	if (now - e->seen_ns > END_TIMEOUT_MS * 1000000ull || now - w->killed_ns > END_LONGEST_MS * 1000000ull)
+		give_up(w);
+	else
+		w->deadline[DEADLINE_PROGRESS] = now + PROGRESS_CHECK_MS * 1000000ull;
 }
 
-/* ---- while the box runs: the search for page tables, and holders ---- */
+/* ---- before the kill: the search for page tables, and holders ---- */
 
 /* The page tables of a process in KiB, by which the time of a walk of its address space, and of its end, are estimated. */
 struct tables {
 	long kib;        /* all page tables */
 	long pages_kib;  /* how many of them would map all pages of the process, if they were full */
-	long shared_kib; /* how many of them would map its pages of shared memory and of files that the box has written */
+	long shared_kib; /* how many of them would map its pages of shared memory and of files that the run has written */
 };
 
 /* Finds the number after this name in the text of /proc/PID/status; 0 if there is none. */
@@ -319,7 +314,7 @@ static bool is_held_by_another(const struct watch *w, int proc, int index)
 
 /*
  * The work of a holder. Where the host lets nobody open the memory of another process, only check_walkable() in limits.c bounds how
- * long the end of a box takes.
+ * long the end of a run takes.
  */
 static void hold(const struct watch *w, int proc, int index, pid_t slot)
 {
@@ -458,8 +453,12 @@ static void release_memories(const struct groups *g, const struct leaf *leaf)
 	}
 }
 
-void kill_box(struct watch *w)
+void kill_processes(struct watch *w)
 {
+	w->killed_ns = now_ns();
+	w->end = (struct end_progress){.seen_ns = w->killed_ns, .reported_ns = w->killed_ns};
+	clear_limits(w);
+	w->deadline[DEADLINE_HELP] = w->deadline[DEADLINE_PROGRESS] = w->killed_ns + HELP_MS * 1000000ull;
 	uint64_t used = 0;
 	bool large = run_read(w->run, FACT_KERNEL_NOW, &used) == 0 && used >= PAGE_TABLES_KERNEL_BYTES;
 	if (large)
@@ -510,14 +509,13 @@ void end_helpers(struct watch *w)
 
 void kill_for(struct watch *w, enum kill_reason reason)
 {
-	if (w->o->reason == KILL_NONE) {
-		w->o->reason = reason;
-		w->killed_ns = now_ns();
-		kill_box(w);
-		/* It would use a whole CPU to search for memory to reclaim, until the process that the OOM killer chose has ended. */
-		if (w->kill.oom_forcer > 0)
-			kill(w->kill.oom_forcer, SIGKILL);
-	}
+	if (w->state != RUNNING || w->o->reason != KILL_NONE)
+		return;
+	w->o->reason = reason;
+	kill_processes(w);
+	/* It would use a whole CPU to search for memory to reclaim, until the process that the OOM killer chose has ended. */
+	if (w->kill.oom_forcer > 0)
+		kill(w->kill.oom_forcer, SIGKILL);
 }
 
 void set_frozen(struct watch *w, bool frozen)
@@ -541,7 +539,7 @@ void stop_growth(struct watch *w)
  * On v2, a limit below the use ends the group at once. v1 refuses such a limit, so a child of the slot, the OOM forcer, joins the group
  * and takes the rest of the memory, and more. It may have to wait until a killed process has left a long call, hence the slot does not
  * wait for it. It uses a whole CPU while the kernel searches for memory to reclaim, so its time is bounded, and so is the time of all
- * OOM forcers of a run: a box in which the kernel finds memory to reclaim again and again stays frozen until another limit ends it.
+ * OOM forcers of a run: one in which the kernel finds memory to reclaim again and again stays frozen until another limit ends it.
  */
 void force_oom(struct watch *w)
 {

@@ -1,7 +1,7 @@
 /*
- * Decides when a running program has exceeded a limit: wall time, CPU time, memory, kernel memory and page tables. Both event
- * loops (supervise.c, pair.c) call check_deadlines() after each wake-up, and sleep until next_check() at the latest. kill.c then
- * ends the box; it records the reason before it sends the signal.
+ * Decides when a running program has exceeded a limit: wall time, CPU time, memory, kernel memory and page tables. supervise.c calls
+ * each check at its deadline, and the check sets the next one. kill.c then ends the run; it records the reason before it sends the
+ * signal.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,19 +21,46 @@ enum {
 	 * as it may.
 	 */
 	FREQUENT_CHECK_NS = 5000000, URGENT_CHECK_NS = 1000000, FEW_PROCESSES = 16,
-	UNCHARGE_NS = 1000000000, /* how long the box stays frozen while the kernel frees no memory of it */
+	UNCHARGE_NS = 1000000000, /* how long the run stays frozen while the kernel frees no memory of it */
 	UNCHARGE_CHECK_NS = 2000000,
 	UNCHARGE_PROGRESS_BYTES = 1 << 20, /* the kernel has freed memory if the use has fallen by so much */
 	TASKS_COUNTED_AT_LEAST = 8,
 };
 
-/* ---- CPU time ---- */
+void set_limits(struct watch *w)
+{
+	uint64_t start = w->run->start_ns;
+	w->deadline[DEADLINE_WALL] = w->pair ? NEVER : start + w->request->number[KEY_WALL_MS] * 1000000;
+	w->deadline[DEADLINE_CPU] = start + w->cpu_budget_usec * 1000 / w->cpus;
+	w->deadline[DEADLINE_KERNEL_MEMORY] = start + KERNEL_CHECK_NS;
+	samples_start(&w->o->samples, start, w->request->number[KEY_SAMPLE_MS]);
+	w->deadline[DEADLINE_SAMPLE] = samples_deadline(&w->o->samples);
+	plan_lock_checks(w);
+}
+
+void clear_limits(struct watch *w)
+{
+	for (int d = 0; d < DEADLINES_OF_LIMITS; d++)
+		w->deadline[d] = NEVER;
+}
+
+/* ---- times ---- */
+
+/* Wall time counts from the exec. On a busy machine, the exec can come long after the start signal. */
+void check_wall(struct watch *w, uint64_t now)
+{
+	uint64_t from = w->run->exec_args->exec_ns, limit = w->request->number[KEY_WALL_MS] * 1000000;
+	if (from && now < from + limit)
+		w->deadline[DEADLINE_WALL] = from + limit;
+	else
+		kill_for(w, KILL_WALL);
+}
 
 /*
- * Kills the box if its CPU budget is used up, or if its CPU time cannot be read. Otherwise sets the next check to the earliest time at
- * which the box could use up the rest of the budget on all of its CPUs.
+ * Kills the run if its CPU budget is used up, or if its CPU time cannot be read. Otherwise sets the next check to the earliest time at
+ * which the run could use up the rest of the budget on all of its CPUs.
  */
-static void check_cpu(struct watch *w, uint64_t now)
+void check_cpu(struct watch *w, uint64_t now)
 {
 	uint64_t used = 0;
 	if (run_read(w->run, FACT_CPU_USEC, &used) < 0) {
@@ -47,7 +74,14 @@ static void check_cpu(struct watch *w, uint64_t now)
 		return;
 	}
 	uint64_t wait = (w->cpu_budget_usec - used) * 1000 / w->cpus;
-	w->cpu_check = now + (wait > 1000000 ? wait : 1000000);
+	w->deadline[DEADLINE_CPU] = now + (wait > 1000000 ? wait : 1000000);
+}
+
+void take_sample(struct watch *w, uint64_t now)
+{
+	const struct run *run = w->run;
+	samples_take(&w->o->samples, run->box->groups, run->leaf, run->exec_args->exec_ns, run->base_cpu_usec, now);
+	w->deadline[DEADLINE_SAMPLE] = samples_deadline(&w->o->samples);
 }
 
 /* ---- memory ---- */
@@ -60,18 +94,23 @@ uint64_t count_oom_events(struct watch *w)
 	return w->oom_events;
 }
 
-/* Ends the run if the OOM killer has killed a process. This is for v1, where it kills only one process of the group. */
-static void check_oom(struct watch *w)
+/*
+ * Ends the run if the OOM killer has killed a process. This is for v1, where it kills only one process of the group. The event comes
+ * before the kernel counts the kill, so the count is read again soon, until it shows a kill.
+ */
+void check_oom(struct watch *w, uint64_t now)
 {
 	uint64_t kills = 0;
 	if (run_read(w->run, FACT_OOM_KILLS, &kills) == 0 && kills > 0)
 		kill_for(w, KILL_OOM);
+	else
+		w->deadline[DEADLINE_OOM] = now + OOM_RECHECK_NS;
 }
 
 /* ---- page tables ---- */
 
 /*
- * Whether the box exceeds the bound of page tables; `walkable` receives the product that is compared with it.
+ * Whether the run exceeds the bound of page tables; `walkable` receives the product that is compared with it.
  *
  * The means of kill.c do not end all calls that walk page tables soon: some calls do not pause within one mapping, which can use all
  * page tables, and the address space of a process that lived for a few milliseconds is not held. At 4 ms for each MiB, 60 tasks that
@@ -89,7 +128,7 @@ static bool exceeds_walkable(struct watch *w, uint64_t walk_bytes, uint64_t exit
 	return *walkable > w->request->number[KEY_WALKABLE_BYTES];
 }
 
-/* Ends a box that exceeds the bound. Freezes it first, so that no more tasks begin such a call before the kernel ends the box. */
+/* Ends a run that exceeds the bound. Freezes it first, so that no more tasks begin such a call before the kernel ends the run. */
 static void check_walkable(struct watch *w)
 {
 	uint64_t walkable = 0;
@@ -103,8 +142,8 @@ static void check_walkable(struct watch *w)
 }
 
 /*
- * Bounds the page tables that the tasks of a box can walk. All growth of the box's kernel memory since the last search can be
- * page tables, and a box can make 20 MiB of them, and let 60 tasks walk them, in the time between two regular searches. So the next
+ * Bounds the page tables that the tasks of a run can walk. All growth of the run's kernel memory since the last search can be
+ * page tables, and a run can make 20 MiB of them, and let 60 tasks walk them, in the time between two regular searches. So the next
  * search comes early if page tables that had grown by as much would exceed the bound.
  */
 static void check_page_tables(struct watch *w, uint64_t kernel_bytes)
@@ -131,12 +170,12 @@ static void check_page_tables(struct watch *w, uint64_t kernel_bytes)
  * above the bound may not grow any more.
  *
  * The memory of ended processes and refused forks stays charged until an RCU grace period has passed and the kernel finds time to free
- * it: on an idle machine, ten processes that only fork reached 54 MiB in 0.1 s. The box is therefore frozen until this memory is
+ * it: on an idle machine, ten processes that only fork reached 54 MiB in 0.1 s. The run is therefore frozen until this memory is
  * freed; only what then remains above the bound is held against the program. On an idle machine the freeing takes 20 ms. On a busy
  * one, the kernel's threads wait for CPU time as well: with a freeze of 40 ms, a third of the programs that only fork ended as out of
  * memory when several of them ran at the same time. Hence the freeze may be long, and its time begins again while memory is freed.
  */
-static void check_kernel_memory(struct watch *w, uint64_t now)
+void check_kernel_memory(struct watch *w, uint64_t now)
 {
 	uint64_t used = 0, bound = w->request->number[KEY_KERNEL_BYTES];
 	if (run_read(w->run, FACT_KERNEL_NOW, &used) < 0)
@@ -144,7 +183,7 @@ static void check_kernel_memory(struct watch *w, uint64_t now)
 	check_page_tables(w, used);
 	uint64_t processes = w->request->number[KEY_PROCESSES];
 	bool urgent = w->tables.walk_bytes * processes > w->request->number[KEY_WALKABLE_BYTES];
-	w->kernel_check = now + (urgent ? URGENT_CHECK_NS : processes > FEW_PROCESSES ? FREQUENT_CHECK_NS : KERNEL_CHECK_NS);
+	w->deadline[DEADLINE_KERNEL_MEMORY] = now + (urgent ? URGENT_CHECK_NS : processes > FEW_PROCESSES ? FREQUENT_CHECK_NS : KERNEL_CHECK_NS);
 	if (!w->uncharge_by && used > bound && !w->memory_limit) {
 		w->uncharge_by = now + UNCHARGE_NS;
 		w->uncharge_end = now + UNCHARGE_MOST_NS;
@@ -156,7 +195,7 @@ static void check_kernel_memory(struct watch *w, uint64_t now)
 		w->uncharge_by = now + UNCHARGE_NS < w->uncharge_end ? now + UNCHARGE_NS : w->uncharge_end;
 	}
 	if (w->uncharge_by && now < w->uncharge_by && used > bound / 2) {
-		w->kernel_check = now + UNCHARGE_CHECK_NS;
+		w->deadline[DEADLINE_KERNEL_MEMORY] = now + UNCHARGE_CHECK_NS;
 		return;
 	}
 	if (used > w->o->kernel_bytes)
@@ -167,72 +206,4 @@ static void check_kernel_memory(struct watch *w, uint64_t now)
 		w->uncharge_by = 0;
 		set_frozen(w, false);
 	}
-}
-
-/* ---- deadlines ---- */
-
-void set_deadlines(struct watch *w)
-{
-	w->wall_deadline = w->run->start_ns + w->request->number[KEY_WALL_MS] * 1000000;
-	w->cpu_check = w->run->start_ns + w->cpu_budget_usec * 1000 / w->cpus;
-	w->kernel_check = w->run->start_ns + KERNEL_CHECK_NS;
-	samples_start(&w->o->samples, w->run->start_ns, w->request->number[KEY_SAMPLE_MS]);
-	plan_lock_checks(w);
-}
-
-/* Checks the wall time, which counts from the exec. On a busy machine, the exec can come long after the start signal. */
-static void check_wall(struct watch *w, uint64_t now)
-{
-	uint64_t from = w->run->exec_args->exec_ns, limit = w->request->number[KEY_WALL_MS] * 1000000;
-	if (from && now < from + limit)
-		w->wall_deadline = from + limit;
-	else
-		kill_for(w, KILL_WALL);
-}
-
-void check_deadlines(struct watch *w)
-{
-	uint64_t now = now_ns();
-	if (w->oom_events)
-		check_oom(w);
-	if (now >= w->wall_deadline)
-		check_wall(w, now);
-	else if (now >= w->cpu_check && w->o->reason == KILL_NONE)
-		check_cpu(w, now);
-	if (now >= w->kernel_check && w->o->reason == KILL_NONE)
-		check_kernel_memory(w, now);
-	if (now >= w->locks.at && w->o->reason == KILL_NONE)
-		check_locks(w, now);
-	/* The event comes before the kernel counts the kill, so the count is read again soon, until it shows a kill. */
-	if (w->oom_events && w->o->reason == KILL_NONE && w->cpu_check > now + OOM_RECHECK_NS)
-		w->cpu_check = now + OOM_RECHECK_NS;
-	if (w->o->reason == KILL_NONE)
-		samples_take_if_due(&w->o->samples, w->run->box->groups, w->run->leaf, w->run->exec_args->exec_ns,
-				    w->run->base_cpu_usec, now);
-}
-
-struct timespec time_until(uint64_t deadline)
-{
-	uint64_t now = now_ns(), wait = deadline > now ? deadline - now : 0;
-	return (struct timespec){.tv_sec = (time_t)(wait / 1000000000u), .tv_nsec = (long)(wait % 1000000000u)};
-}
-
-uint64_t next_check(const struct watch *w, bool end_only)
-{
-	uint64_t next = w->cpu_check < w->wall_deadline ? w->cpu_check : w->wall_deadline;
-	uint64_t sample = samples_deadline(&w->o->samples);
-	if (w->kernel_check < next)
-		next = w->kernel_check;
-	if (w->locks.at < next)
-		next = w->locks.at;
-	if (sample < next)
-		next = sample;
-	if (w->o->reason != KILL_NONE)
-		next = next_killed_check(w);
-	if (end_only && w->end_only_until < next)
-		next = w->end_only_until;
-	for (int stream = 0; stream < 2; stream++)
-		if (w->read_at[stream] && w->read_at[stream] < next)
-			next = w->read_at[stream];
-	return next;
 }

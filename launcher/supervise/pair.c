@@ -1,6 +1,6 @@
 /*
- * Supervises two programs that talk to each other: the program of a STEP and its interactor, the program of the PEER before it.
- * slot/slot.c calls this. The slot itself passes the bytes on, so it has the output of both, ends a flood, and sees whose turn it is.
+ * What only two programs that talk to each other need: the program of a STEP and its interactor, the program of the PEER before it.
+ * supervise.c calls this. The slot itself passes the bytes on, so it has the output of both, ends a flood, and sees whose turn it is.
  *
  * For the limit of wall time of each side, only the time counts in which this side is at work; otherwise, a slow interactor would make
  * the program exceed its limit. The time before a write belongs to the writer. Every 20 ms, the slot reads the state of both sides. If
@@ -11,8 +11,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -23,16 +21,19 @@
 #include "clock.h"
 #include "descriptors.h"
 #include "supervise/watch.h"
+#include "unforked-memory.h"
 
-enum { PROGRAM, INTERACTOR, SIDES, NEITHER };
-enum { TURN_CHECK_NS = 20000000 };
-
-/*
- * A program that ends closes its output some time before the slot can see its end. If the input of the other side ended at once, that
- * side could end in between, and would count as the first to end. So that input ends only when the program has ended, or after this
- * time.
- */
-enum { CLOSE_DELAY_NS = 100000000 };
+enum { PROGRAM, INTERACTOR, NEITHER };
+enum {
+	TURN_CHECK_NS = 20000000,
+	/*
+	 * A program that ends closes its output some time before the slot can see its end. If the input of the other side ended at once, that
+	 * side could end in between, and would count as the first to end. So that input ends only when the program has ended, or after this
+	 * time.
+	 */
+	CLOSE_DELAY_NS = 100000000,
+	TASKS_READ = 64,
+};
 
 /* The bytes that one side has written and that have not been written to the other side yet. */
 struct relay {
@@ -41,19 +42,33 @@ struct relay {
 	uint8_t data[READ_AT_ONCE];
 };
 
-struct pair {
-	struct watch watch[SIDES];
-	struct relay relay[SIDES]; /* by the side that writes */
-	bool ended[SIDES];
-	int turn, first_ended;
-	uint64_t attributed_until; /* the time up to which work_ns is counted */
-	uint64_t work_ns[SIDES];   /* how long each side has been at work */
-	uint64_t turn_check_at;
-};
+static int side_of(const struct watch *w)
+{
+	return w == &w->pair->watch[INTERACTOR] ? INTERACTOR : PROGRAM;
+}
 
-enum { TASKS_READ = 64 };
+void pair_programs(struct pair *p, struct watch *w)
+{
+	static struct area area;
+	*p = (struct pair){
+		.watch = w, .relay = area_of(&area, PROGRAMS_MAX * sizeof *p->relay), .turn = INTERACTOR, .first_ended = NEITHER,
+	};
+	for (int side = 0; side < PROGRAMS_MAX; side++) {
+		p->relay[side].from = p->relay[side].to = 0;
+		p->relay[side].closed_ns = 0;
+		w[side].pair = p;
+	}
+}
 
-/* Whether this descriptor of a task is the input pipe of its box, which can have any number in the task. */
+/* ---- whose turn it is ---- */
+
+void begin_turns(struct pair *p)
+{
+	p->attributed_until = now_ns();
+	p->watch[PROGRAM].deadline[DEADLINE_TURN] = p->attributed_until + TURN_CHECK_NS;
+}
+
+/* Whether this descriptor of a task is the input pipe of its run, which can have any number in the task. */
 static bool is_input(const struct watch *w, pid_t task, unsigned long fd)
 {
 	char name[48];
@@ -105,38 +120,54 @@ static bool waits_for_input(const struct watch *w)
 	return waits;
 }
 
-/* Counts the time since attributed_until as work of this side. */
+/* Counts the time since attributed_until as work of this side. The time in which the other processes of a side end counts for neither. */
 static void count_work(struct pair *p, int side)
 {
 	uint64_t now = now_ns();
-	p->work_ns[side] += now - p->attributed_until;
+	if (p->watch[PROGRAM].state != ENDING && p->watch[INTERACTOR].state != ENDING)
+		p->work_ns[side] += now - p->attributed_until;
 	p->attributed_until = now;
 }
 
 /* Decides whose turn it is by the rules at the beginning of this file, and counts the time since attributed_until for that side. */
-static void check_turn(struct pair *p)
+void check_turn(struct watch *w, uint64_t now)
 {
-	p->turn_check_at = now_ns() + TURN_CHECK_NS;
-	if (p->ended[PROGRAM] || p->ended[INTERACTOR])
-		p->turn = p->ended[PROGRAM] ? INTERACTOR : PROGRAM;
-	else if (p->relay[INTERACTOR].from < p->relay[INTERACTOR].to || waits_for_input(&p->watch[INTERACTOR]))
+	struct pair *p = w->pair;
+	struct watch *program = &p->watch[PROGRAM], *interactor = &p->watch[INTERACTOR];
+	w->deadline[DEADLINE_TURN] = now + TURN_CHECK_NS;
+	if (program->state != RUNNING || interactor->state != RUNNING)
+		p->turn = program->state != RUNNING ? INTERACTOR : PROGRAM;
+	else if (relay_is_pending(interactor) || waits_for_input(interactor))
 		p->turn = PROGRAM;
-	else if (p->relay[PROGRAM].from < p->relay[PROGRAM].to || waits_for_input(&p->watch[PROGRAM]))
+	else if (relay_is_pending(program) || waits_for_input(program))
 		p->turn = INTERACTOR;
 	count_work(p, p->turn);
 }
 
-static void check_wall_limits(struct pair *p)
+void check_sides(struct pair *p)
 {
-	for (int side = 0; side < SIDES; side++) {
+	for (int side = 0; side < PROGRAMS_MAX; side++) {
 		struct watch *w = &p->watch[side];
-		if (p->ended[side])
+		if (w->state != RUNNING)
 			continue;
 		if (p->work_ns[side] >= w->request->number[KEY_WALL_MS] * 1000000)
 			kill_for(w, KILL_WALL);
 		if (w->o->reason != KILL_NONE && p->first_ended == NEITHER)
 			p->first_ended = side;
 	}
+}
+
+/* ---- the bytes ---- */
+
+bool relay_is_pending(const struct watch *w)
+{
+	const struct relay *r = &w->pair->relay[side_of(w)];
+	return r->from < r->to;
+}
+
+bool relayed_input_is_pending(const struct watch *w)
+{
+	return relay_is_pending(&w->pair->watch[!side_of(w)]);
 }
 
 /* Writes to the other side what has been read from `side`. Returns false if the other side must first take what its pipe contains. */
@@ -168,14 +199,15 @@ static bool relay_pending(struct pair *p, int side)
  */
 static void record_excess(struct pair *p, int side)
 {
-	if (exceeds_output_limit(&p->watch[side], 0) && !exceeds_output_limit(&p->watch[!side], 0) && !p->ended[!side])
+	const struct watch *other = &p->watch[!side];
+	if (exceeds_output_limit(&p->watch[side], 0) && !exceeds_output_limit(other, 0) && other->state == RUNNING)
 		p->watch[side].o->exceeded_first = true;
 }
 
-/* Reads the output of a side and passes it on up to its limit. At the end of the output, or beyond the limit, the other's input ends. */
-static void relay_output(struct pair *p, int side, bool readable)
+void relay_output(struct watch *w, bool readable)
 {
-	struct watch *w = &p->watch[side];
+	struct pair *p = w->pair;
+	int side = side_of(w);
 	struct relay *r = &p->relay[side];
 	int *from = &w->run->out_fd, *to = &p->watch[!side].run->in_fd;
 	bool all_read = false;
@@ -184,10 +216,10 @@ static void relay_output(struct pair *p, int side, bool readable)
 	/* All output up to the limit has been passed on. Output of exactly this size does not end the input of the other side. */
 	if (exceeds_output_limit(w, 0))
 		close_fd(to);
-	for (int rounds = READS_PER_ROUND; (readable || p->ended[side]) && rounds > 0 && *from >= 0 && *to >= 0; rounds--) {
+	for (int rounds = READS_PER_ROUND; (readable || w->state == ENDED) && rounds > 0 && *from >= 0 && *to >= 0; rounds--) {
 		ssize_t n = read(*from, r->data, sizeof r->data);
 		/* No process is left that could write more. The pipe is not at its end if a socket in flight keeps it open. */
-		all_read = n < 0 && errno == EAGAIN && p->ended[side];
+		all_read = n < 0 && errno == EAGAIN && w->state == ENDED;
 		if (all_read)
 			break;
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -196,6 +228,7 @@ static void relay_output(struct pair *p, int side, bool readable)
 			w->o->read_error = w->o->read_error || n < 0;
 			close_fd(from);
 			r->closed_ns = now_ns();
+			w->deadline[DEADLINE_CLOSE] = r->closed_ns + CLOSE_DELAY_NS;
 			break;
 		}
 		r->to = queue_output(w, 0, r->data, (size_t)n);
@@ -206,140 +239,36 @@ static void relay_output(struct pair *p, int side, bool readable)
 			close_fd(to);
 	}
 	bool closed = *from < 0 && now_ns() - r->closed_ns >= CLOSE_DELAY_NS;
-	if (all_read || closed || (*from < 0 && p->ended[side]))
+	if (all_read || closed || (*from < 0 && w->state == ENDED))
 		close_fd(to);
-	if (*from >= 0 && *to < 0)
-		read_output_if_due(w, from, 0, readable);
+	if (*from >= 0 && *to < 0 && readable)
+		read_stream(w, 0);
 }
 
-static void end_side(struct pair *p, int side)
+/* ---- the end ---- */
+
+void record_end(struct watch *w)
 {
-	struct watch *w = &p->watch[side];
-	struct outcome *o = w->o;
-	if (!w->unkillable)
-		o->ended_ns = now_ns();
-	count_work(p, side);
+	struct pair *p = w->pair;
+	count_work(p, side_of(w));
 	if (p->first_ended == NEITHER)
-		p->first_ended = side;
-	end_program(w);
-	p->ended[side] = true;
-	p->turn = !side;
-	p->attributed_until = now_ns(); /* the time in which its other processes ended counts for neither side */
-	relay_output(p, side, true);
+		p->first_ended = side_of(w);
 }
 
-/* Indices of the descriptors of one side in the list for poll. */
-enum { ON_END, ON_OUT, ON_ERR, ON_OOM, ON_IN, EVENTS };
-
-static void poll_side(const struct pair *p, int side, struct pollfd *on)
+void relay_rest(struct watch *w)
 {
-	const struct watch *w = &p->watch[side];
-	const struct run *run = w->run;
-	bool pending = p->relay[side].from < p->relay[side].to;
-	on[ON_END] = (struct pollfd){.fd = p->ended[side] ? -1 : run->program_fd, .events = POLLIN};
-	on[ON_OUT] = (struct pollfd){.fd = pending || w->read_at[0] ? -1 : run->out_fd, .events = POLLIN};
-	on[ON_ERR] = (struct pollfd){.fd = w->read_at[1] ? -1 : run->err_fd, .events = POLLIN};
-	on[ON_OOM] = (struct pollfd){.fd = p->ended[side] ? -1 : run->leaf->oom_event, .events = POLLIN};
-	on[ON_IN] = (struct pollfd){.fd = pending ? p->watch[!side].run->in_fd : -1, .events = POLLOUT};
-}
-
-static void serve_side(struct pair *p, int side, const struct pollfd *on)
-{
-	struct watch *w = &p->watch[side];
-	bool killed = w->o->reason != KILL_NONE;
-	relay_output(p, side, on[ON_OUT].revents || (w->read_at[0] && now_ns() >= w->read_at[0]));
-	read_output_if_due(w, &w->run->err_fd, 1, on[ON_ERR].revents);
-	if (p->ended[side])
-		return;
-	w->unkillable = killed && end_is_overdue(w);
-	if (on[ON_END].revents || w->unkillable) {
-		end_side(p, side);
-		return;
-	}
-	if (killed && now_ns() >= next_check(w, false))
-		help_killed_processes(w);
-	if (on[ON_OOM].revents)
-		count_oom_events(w);
-	check_deadlines(w);
-}
-
-static uint64_t next_event(const struct pair *p)
-{
-	uint64_t next = p->turn_check_at;
-	for (int side = 0; side < SIDES; side++)
-		if (!p->ended[side] && next_check(&p->watch[side], false) < next)
-			next = next_check(&p->watch[side], false);
-	return next;
-}
-
-static void watch_pair(struct pair *p, const volatile int *stopping)
-{
-	struct watch *w = &p->watch[PROGRAM];
-	sigset_t none;
-	sigemptyset(&none);
-	while (!p->ended[PROGRAM] || !p->ended[INTERACTOR]) {
-		struct pollfd on[SIDES * EVENTS + 1];
-		struct timespec wait = time_until(next_event(p));
-		for (int side = 0; side < SIDES; side++)
-			poll_side(p, side, on + side * EVENTS);
-		on[SIDES * EVENTS] = (struct pollfd){.fd = w->connection, .events = POLLRDHUP};
-		int n = ppoll(on, SIDES * EVENTS + 1, &wait, &none);
-		if (n < 0 && errno != EINTR)
-			evidence_error(w->o, "poll", errno);
-		for (int i = 0; n <= 0 && i < SIDES * EVENTS + 1; i++)
-			on[i].revents = 0;
-		bool disconnected = on[SIDES * EVENTS].revents & (POLLRDHUP | POLLHUP | POLLERR);
-		/* Output is sent every 20 ms, not at each of many short messages. */
-		bool due = now_ns() >= p->turn_check_at;
-		if (disconnected || (due && w->connection >= 0 && queue_flush(w->out, w->connection) < 0))
-			w->connection = -1; /* otherwise poll would return at once until the boxes are dead */
-		for (int side = 0; side < SIDES && (*stopping || w->connection < 0); side++)
-			if (!p->ended[side])
-				kill_for(&p->watch[side], KILL_CLIENT);
-		/* The interactor comes first: if both have ended since the last poll, it decided without knowing of the program's end. */
-		for (int side = SIDES - 1; side >= 0; side--)
-			serve_side(p, side, on + side * EVENTS);
-		if (due)
-			check_turn(p);
-		check_wall_limits(p);
-	}
-}
-
-static int start_pair(struct pair *p, struct failure *f)
-{
-	struct watch *w = p->watch;
-	if (run_prepare(w[PROGRAM].run, f) < 0 || run_prepare(w[INTERACTOR].run, f) < 0 || bind_programs(w, SIDES, f) < 0)
-		return -1;
-	for (int side = 0; side < SIDES; side++) {
-		if (run_start(w[side].run, f) < 0)
-			return -1;
-		set_deadlines(&w[side]);
-		w[side].wall_deadline = UINT64_MAX; /* check_wall_limits() checks the limit instead */
-	}
-	for (int side = 0; side < SIDES; side++)
-		w[side].peer = &w[!side];
+	struct pair *p = w->pair;
+	p->turn = !side_of(w);
 	p->attributed_until = now_ns();
-	p->turn_check_at = p->attributed_until + TURN_CHECK_NS;
-	return 0;
+	relay_output(w, true);
 }
 
-void supervise_pair(struct slot *s, struct run *run[2], struct client *client)
+void report_pair(const struct pair *p)
 {
-	static struct pair pair;
-	struct pair *p = &pair;
-	struct outcome *o[SIDES] = {&run[PROGRAM]->outcome, &run[INTERACTOR]->outcome};
-	*p = (struct pair){.turn = INTERACTOR, .first_ended = NEITHER};
-	for (int side = 0; side < SIDES; side++)
-		p->watch[side] = new_watch(s, run[side], side == PROGRAM ? client->connection : -1);
-	if (start_pair(p, &o[PROGRAM]->failure) == 0) {
-		watch_pair(p, client->stopping);
-		for (int side = 0; side < SIDES; side++) {
-			collect_results(&p->watch[side]);
-			o[side]->paired = true;
-			o[side]->ended_first = p->first_ended == side;
-			o[side]->waited_ns = o[side]->wall_ns > p->work_ns[side] ? o[side]->wall_ns - p->work_ns[side] : 0;
-		}
-	} else {
-		o[INTERACTOR]->failure = o[PROGRAM]->failure;
+	for (int side = 0; side < PROGRAMS_MAX; side++) {
+		struct outcome *o = p->watch[side].o;
+		o->paired = true;
+		o->ended_first = p->first_ended == side;
+		o->waited_ns = o->wall_ns > p->work_ns[side] ? o->wall_ns - p->work_ns[side] : 0;
 	}
 }

@@ -1,13 +1,13 @@
 /*
- * Bounds how long a box holds a lock that all look-ups of files on the machine wait for (the kernel's rename_lock). A rename
+ * Bounds how long a run holds a lock that all look-ups of files on the machine wait for (the kernel's rename_lock). A rename
  * holds it while the kernel walks from the directory to the root of its file system: 0.25 ms at a depth of 32,000. One process
  * that renames a file there again and again makes every creation and removal of a file on the machine ten times as slow, and
  * that time is charged to those who wait. No limit of the kernel bounds the depth or the time.
  *
- * So limits.c calls check_locks() from time to time for a running box. If the box has files enough for a deep directory, and uses
- * a CPU, the slot looks up names that do not exist, from another CPU. If these look-ups wait, the slot freezes the box, each time for
- * twice as long, up to FREEZE_LONGEST_NS. A box that itself only waits for the lock of another box can be frozen as well. It continues
- * while the other box is frozen, and then its slot finds that look-ups do not wait.
+ * So supervise.c calls check_locks() from time to time. If the box of a run has files enough for a deep directory, and the run uses a
+ * CPU, the slot looks up names that do not exist, from another CPU. If these look-ups wait, the slot freezes the run, each time for
+ * twice as long, up to FREEZE_LONGEST_NS. A run that itself only waits for the lock of another one can be frozen as well. It continues
+ * while the other one is frozen, and then its slot finds that look-ups do not wait.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,21 +21,21 @@
 #include "supervise/watch.h"
 
 enum {
-	CHECK_NS = 10000000, /* the shortest time between two checks; the longest is three times this, so that a box cannot predict one */
-	RUN_NS = 10000000, /* how long a box runs after a freeze */
+	CHECK_NS = 10000000, /* the shortest time between two checks; the longest is three times this, so that a program cannot predict one */
+	RUN_NS = 10000000, /* how long a run continues after a freeze */
 	/* The first freeze, and the longest. Each is twice as long as the one before, until CALM_CHECKS checks in a row were not slow. */
 	FREEZE_NS = 90000000, FREEZE_LONGEST_NS = 1440000000, CALM_CHECKS = 12,
 	/* How long one check looks up names, without the time for which the look-ups wait. */
 	PROBE_NS = 200000,
 	LOOKUPS_MAX = 128, LOOKUP_PAUSE_NS = 4000, SLOW_FACTOR = 3, SLOW_LOOKUPS_ENOUGH = 4,
-	/* Look-ups are blocked if they wait for 1/WAITING_SHARE of the time. A box can be the cause if it uses 1/RUNNING_SHARE of a CPU. */
+	/* Look-ups are blocked if they wait for 1/WAITING_SHARE of the time. A run can be the cause if it uses 1/RUNNING_SHARE of a CPU. */
 	WAITING_SHARE = 4, RUNNING_SHARE = 16,
-	/* One slow check alone can be an accident. The box is frozen if another check was slow at most this many checks before. */
+	/* One slow check alone can be an accident. The run is frozen if another check was slow at most this many checks before. */
 	REMEMBERED_CHECKS = 4,
 	INODES_NS = 100000000, /* how often the files are counted */
 	/* With fewer files, no directory is so deep that a rename takes longer than others. A directory counts twice in a tmpfs. */
 	DEEP_INODES = 1024,
-	BASELINE_LOOKUPS = 64, /* measured before any box runs */
+	BASELINE_LOOKUPS = 64, /* measured before any program runs */
 };
 
 /* Returns how long a look-up of a name that does not exist takes. */
@@ -56,7 +56,7 @@ uint64_t baseline_lookup_ns(int proc)
 	return least;
 }
 
-/* Returns a random number below the bound, which the box cannot predict. */
+/* Returns a random number below the bound, which the program cannot predict. */
 static uint64_t random_below(struct lock_checks *l, uint64_t bound)
 {
 	l->random ^= l->random << 13;
@@ -107,7 +107,7 @@ static uint64_t most_inodes(const struct watch *w)
 	return most;
 }
 
-/* Whether the box has used at least 1/RUNNING_SHARE of a CPU since the last call. */
+/* Whether the run has used at least 1/RUNNING_SHARE of a CPU since the last call. */
 static bool has_used_cpu(struct watch *w, uint64_t now)
 {
 	struct lock_checks *l = &w->locks;
@@ -120,15 +120,15 @@ static bool has_used_cpu(struct watch *w, uint64_t now)
 	return ran;
 }
 
-/* Whether limits.c keeps the box frozen, until it ends or until the kernel has freed memory. */
+/* Whether limits.c keeps the run frozen, until it ends or until the kernel has freed memory. */
 static bool is_frozen_by_limits(const struct watch *w)
 {
 	return w->uncharge_by || w->kill.oom_forcer_ns;
 }
 
 /*
- * Moves the slot away from the CPUs of its box while the box has enough files for a deep directory, and back afterwards. On the CPU
- * of its box, the slot would see nothing, because the box would not run meanwhile; and the box would notice each check.
+ * Moves the slot away from the CPUs of its run while the box has enough files for a deep directory, and back afterwards. On the CPU
+ * of its run, the slot would see nothing, because the run would not continue meanwhile; and a program would notice each check.
  */
 static void set_deep(struct watch *w, bool deep)
 {
@@ -142,8 +142,9 @@ static void set_deep(struct watch *w, bool deep)
 
 void plan_lock_checks(struct watch *w)
 {
+	w->deadline[DEADLINE_LOCKS] = w->run->start_ns + CHECK_NS;
 	w->locks = (struct lock_checks){
-		.at = w->run->start_ns + CHECK_NS, .cpu_usec = w->run->base_cpu_usec, .cpu_read_ns = w->run->start_ns, .random = w->run->start_ns,
+		.cpu_usec = w->run->base_cpu_usec, .cpu_read_ns = w->run->start_ns, .random = w->run->start_ns,
 	};
 }
 
@@ -152,7 +153,7 @@ void check_locks(struct watch *w, uint64_t now)
 	struct lock_checks *l = &w->locks;
 	if (l->frozen) {
 		l->frozen = false;
-		l->at = now + RUN_NS;
+		w->deadline[DEADLINE_LOCKS] = now + RUN_NS;
 		if (!is_frozen_by_limits(w))
 			set_frozen(w, false);
 		has_used_cpu(w, now);
@@ -170,7 +171,7 @@ void check_locks(struct watch *w, uint64_t now)
 		l->suspected_checks = REMEMBERED_CHECKS;
 	else if (suspected)
 		l->suspected_checks--;
-	l->at = now_ns() + CHECK_NS + random_below(l, 2 * CHECK_NS);
+	w->deadline[DEADLINE_LOCKS] = now_ns() + CHECK_NS + random_below(l, 2 * CHECK_NS);
 	if (!slow || !suspected || is_frozen_by_limits(w))
 		return;
 	if (!l->freeze_ns)
@@ -178,6 +179,6 @@ void check_locks(struct watch *w, uint64_t now)
 	else if (l->freeze_ns < FREEZE_LONGEST_NS)
 		l->freeze_ns *= 2;
 	l->frozen = true;
-	l->at = now_ns() + l->freeze_ns;
+	w->deadline[DEADLINE_LOCKS] = now_ns() + l->freeze_ns;
 	set_frozen(w, true);
 }

@@ -1,11 +1,10 @@
 /*
- * Supervises one running program with one thread and one poll: the program's pidfd, its two pipes, the v1 OOM event,
- * the connection, and a timeout for the nearest deadline. Kernel memory has no event, so it is read at least every 20 ms.
+ * Supervises one program, or two that talk to each other, with one thread and one poll: for each program its pidfd, its pipes and the v1
+ * OOM event, then the connection of the client, and a timeout for the nearest deadline.
  *
- * slot/slot.c calls supervise() for each step without a peer. The sections of this file are in the order of the run: the request is
- * passed to the parked program, output and live input are forwarded while it runs, and its end and counters are read; the event loop
- * is at the end. pair.c has the event loop for two programs, which calls functions of the other sections. limits.c decides when a
- * limit is exceeded, kill.c ends the box, and report.c writes the outcome.
+ * slot/slot.c calls supervise() for each step. The sections of this file are in the order of a run: the programs are bound to CPUs,
+ * output and live input are forwarded while they run, and their end and counters are read; the event loop with its deadlines is at the
+ * end. limits.c decides when a limit is exceeded, kill.c ends a run, and pair.c passes the bytes of two programs on.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,8 +13,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -37,7 +34,8 @@ void evidence_error(struct outcome *o, const char *what, int err)
 
 enum { TASKS_MAX = 128 /* no runtime has as many threads */ };
 
-int bind_programs(struct watch *w, int programs, struct failure *f)
+/* Binds the programs, and the slot, to as many CPUs as the first request wants. */
+static int bind_programs(struct watch *w, int programs, struct failure *f)
 {
 	const struct launcher *l = w->slot->launcher;
 	pid_t task[TASKS_MAX];
@@ -55,6 +53,22 @@ int bind_programs(struct watch *w, int programs, struct failure *f)
 		return -1;
 	for (int i = 1; i < programs; i++)
 		w[i].cpus = w->cpus;
+	return 0;
+}
+
+/* From bind_programs() on, the slot works on the CPUs of the programs. */
+static int start_programs(struct watch *w, int programs, struct failure *f)
+{
+	for (int i = 0; i < programs; i++)
+		if (run_prepare(w[i].run, f) < 0)
+			return -1;
+	if (bind_programs(w, programs, f) < 0)
+		return -1;
+	for (int i = 0; i < programs; i++) {
+		if (run_start(w[i].run, f) < 0)
+			return -1;
+		set_limits(&w[i]);
+	}
 	return 0;
 }
 
@@ -83,9 +97,9 @@ size_t queue_output(struct watch *w, int stream, const uint8_t *chunk, size_t si
 	if (forwarded > size)
 		forwarded = size;
 	if (forwarded) {
-		queue_frame(w->out, stream == 0 ? FRAME_STDOUT : FRAME_STDERR);
-		queue_raw(w->out, chunk, (size_t)forwarded);
-		queue_frame_end(w->out);
+		queue_frame(w->run->out, stream == 0 ? FRAME_STDOUT : FRAME_STDERR);
+		queue_raw(w->run->out, chunk, (size_t)forwarded);
+		queue_frame_end(w->run->out);
 	}
 	count_output(w, stream, size);
 	return (size_t)forwarded;
@@ -158,16 +172,13 @@ static bool forward_output(struct watch *w, int *fd, int stream, int rounds)
  * for 0.7 s of CPU time. If much was read, and the limit is not reached, there is no pause before the next read; the limit bounds how
  * often.
  */
-void read_output_if_due(struct watch *w, int *fd, int stream, bool readable)
+void read_stream(struct watch *w, int stream)
 {
-	bool due = w->read_at[stream] && now_ns() >= w->read_at[stream];
-	if (!readable && !due)
-		return;
-	w->read_at[stream] = 0;
+	int *fd = stream == 0 ? &w->run->out_fd : &w->run->err_fd;
 	uint64_t before = w->o->output_bytes[stream];
 	bool open = forward_output(w, fd, stream, READS_PER_ROUND);
 	if (open && (at_output_limit(w, stream) || w->o->output_bytes[stream] - before < READ_AT_ONCE))
-		w->read_at[stream] = now_ns() + READ_PAUSE_NS;
+		w->deadline[DEADLINE_STDOUT + stream] = now_ns() + READ_PAUSE_NS;
 }
 
 /*
@@ -198,6 +209,8 @@ static void drain_pipes(struct watch *w)
  * reads the next one when the program's pipe has taken the former, so that a client that sends faster than the program reads has to
  * wait.
  */
+
+enum { EXEC_CHECK_NS = 500000 /* how often the slot looks whether the exec has come, while a signal waits for it */ };
 
 static size_t body_size(const struct input *in)
 {
@@ -234,7 +247,7 @@ static bool input_is_pending(const struct input *in) { return in->begin < in->en
 /* Writes the rest of the last INPUT to the program, or discards it if the program has closed its input. */
 static void input_write(struct watch *w)
 {
-	struct input *in = w->input;
+	struct input *in = w->client->input;
 	int *to = &w->run->in_fd;
 	while (input_is_pending(in) && *to >= 0) {
 		ssize_t n = write(*to, in->body + in->begin, in->end - in->begin);
@@ -252,16 +265,18 @@ static void input_write(struct watch *w)
 
 /*
  * Sends the signal of a SIGNAL, once the program has executed. Before the exec, the signal would end the parked process, which would be
- * a failure of the platform, after which the service runs the step again.
+ * a failure of the platform, after which the service runs the step again. So until then, the slot looks again and again.
  */
 static void input_send_signal(struct watch *w)
 {
-	unsigned number = w->input->signal;
-	if (!number || !w->run->exec_args->exec_ns)
+	struct input *in = w->client->input;
+	if (!w->run->exec_args->exec_ns) {
+		w->deadline[DEADLINE_SIGNAL] = now_ns() + EXEC_CHECK_NS;
 		return;
-	w->input->signal = 0;
-	if (syscall(__NR_pidfd_send_signal, w->run->program_fd, number, NULL, 0) == 0)
-		w->o->sent_signal = number;
+	}
+	if (syscall(__NR_pidfd_send_signal, w->run->program_fd, in->signal, NULL, 0) == 0)
+		w->o->sent_signal = in->signal;
+	in->signal = 0;
 }
 
 static int handle_signal(struct watch *w, unsigned number)
@@ -270,14 +285,14 @@ static int handle_signal(struct watch *w, unsigned number)
 	static const unsigned signals = 1u << SIGHUP | 1u << SIGINT | 1u << SIGQUIT | 1u << SIGKILL | 1u << SIGUSR1 | 1u << SIGUSR2 | 1u << SIGTERM;
 	if (number > SIGNAL_MAX || !(signals >> number & 1))
 		return -1;
-	w->input->signal = number;
+	w->client->input->signal = number;
 	input_send_signal(w);
 	return 0;
 }
 
 static int handle_frame(struct watch *w)
 {
-	struct input *in = w->input;
+	struct input *in = w->client->input;
 	size_t size = body_size(in);
 	in->received = 0;
 	if (in->header[4] == FRAME_SIGNAL) {
@@ -294,11 +309,11 @@ static int handle_frame(struct watch *w)
 /* Reads frames without blocking, and does what they ask for. Returns -1 if the client has left, or has sent an invalid or another frame. */
 static int input_read(struct watch *w)
 {
-	struct input *in = w->input;
+	struct input *in = w->client->input;
 	for (int rounds = READS_PER_ROUND; rounds > 0 && !input_is_pending(in) && !in->signal; rounds--) {
 		uint8_t *to;
 		size_t wants = input_missing(in, &to);
-		ssize_t n = recv(w->connection, to, wants, MSG_DONTWAIT);
+		ssize_t n = recv(w->client->connection, to, wants, MSG_DONTWAIT);
 		if (n <= 0)
 			return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
 		in->received += (size_t)n;
@@ -336,10 +351,6 @@ static void read_exec_args(struct watch *w)
 static void reap_program(struct watch *w)
 {
 	siginfo_t info = {0};
-	if (w->unkillable) {
-		fail_with(&w->o->failure, ETIMEDOUT, "wait", "program did not end after SIGKILL");
-		return;
-	}
 	/* The pidfd has reported the death of the program. If that were wrong, WNOHANG would keep this from waiting. */
 	if (waitid((idtype_t)3 /* P_PIDFD */, (id_t)w->run->program_fd, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0) {
 		fail_with(&w->o->failure, info.si_pid == 0 ? EAGAIN : errno, "wait", "program");
@@ -392,7 +403,7 @@ static bool init_is_exiting(const struct watch *w)
 	return flags & PF_EXITING;
 }
 
-/* Whether the OOM killer has killed the whole box. It does so only on v2 (memory.oom.group), where there is no oom_event. */
+/* Whether the OOM killer has killed the whole run. It does so only on v2 (memory.oom.group), where there is no oom_event. */
 static bool killed_as_group(struct watch *w)
 {
 	uint64_t kills = 0;
@@ -401,33 +412,65 @@ static bool killed_as_group(struct watch *w)
 }
 
 /*
- * Kills the processes that outlived the main program, because the run ends with that program, and waits for the end of all. After a
- * kill of the whole box, by the slot or by the OOM killer, they are dying already and do not count as survivors.
+ * Kills the processes that outlived the main program, because the run ends with that program. After a kill by the OOM killer, they are
+ * dying already and do not count as survivors. Returns false if there are none.
  */
-static void kill_survivors(struct watch *w)
+static bool kill_survivors(struct watch *w)
 {
-	if (w->o->reason == KILL_NONE) {
-		bool dying = killed_as_group(w);
-		if (!dying && run_read(w->run, FACT_PIDS_CURRENT, &w->o->survivors) < 0)
-			evidence_error(w->o, fact_name(FACT_PIDS_CURRENT), errno);
-		if (!dying && w->o->survivors == 0)
-			return;
-		kill_box(w);
-	}
-	struct pollfd init = {.fd = w->run->box->init_fd, .events = POLLIN};
-	while (poll(&init, 1, KILLED_CHECK_MS) <= 0) {
-		if (end_is_overdue(w)) {
-			evidence_error(w->o, "end of the pid namespace", ETIMEDOUT);
-			break;
-		}
-		if (now_ns() >= next_killed_check(w))
-			help_killed_processes(w);
-		/* The other program of a pair continues meanwhile, so its limits are checked here. */
-		if (w->peer && !w->peer->run->reaped)
-			check_deadlines(w->peer);
-	}
+	bool dying = killed_as_group(w);
+	if (!dying && run_read(w->run, FACT_PIDS_CURRENT, &w->o->survivors) < 0)
+		evidence_error(w->o, fact_name(FACT_PIDS_CURRENT), errno);
+	if (!dying && w->o->survivors == 0)
+		return false;
+	kill_processes(w);
+	return true;
+}
+
+/* No process of the run is left, or it is not known when the last one ends. */
+static void end_run(struct watch *w)
+{
+	struct outcome *o = w->o;
 	end_helpers(w); /* it is part of the end: a helper can be the last to leave an address space, and then has to free it */
-	w->o->end_ns = now_ns() - (w->killed_ns ? w->killed_ns : w->o->ended_ns);
+	if (w->killed_ns && !w->unkillable)
+		o->end_ns = now_ns() - (o->reason != KILL_NONE ? w->killed_ns : o->ended_ns);
+	w->state = ENDED;
+	clear_limits(w);
+	w->deadline[DEADLINE_HELP] = w->deadline[DEADLINE_PROGRESS] = NEVER;
+	if (w->pair)
+		relay_rest(w);
+}
+
+/* The program has ended. If the run was not killed, and has no other processes, it is over. */
+static void end_program(struct watch *w)
+{
+	struct outcome *o = w->o;
+	o->ended_ns = now_ns();
+	if (w->pair)
+		record_end(w);
+	clear_limits(w);
+	w->deadline[DEADLINE_FIRST_READ] = w->deadline[DEADLINE_SIGNAL] = NEVER;
+	reap_program(w);
+	w->state = ENDING;
+	if (o->reason != KILL_NONE)
+		return;
+	bool clean = o->exited && o->code == 0;
+	w->init_lost = !clean && init_is_exiting(w);
+	if (!kill_survivors(w))
+		end_run(w);
+}
+
+void give_up(struct watch *w)
+{
+	if (w->state == ENDING) {
+		evidence_error(w->o, "end of the pid namespace", ETIMEDOUT);
+	} else {
+		/* The slot reports a failure and ends, instead of waiting for ever. The launcher removes what is left. */
+		fail_with(&w->o->failure, ETIMEDOUT, "wait", "program did not end after SIGKILL");
+		w->unkillable = true;
+		if (w->pair)
+			record_end(w);
+	}
+	end_run(w);
 }
 
 /* Reads the final counters. */
@@ -460,100 +503,8 @@ static void read_counters(struct watch *w)
 	}
 }
 
-/* ---- the run ---- */
-
-enum {
-	EXEC_CHECK_NS = 500000,   /* how often the slot looks whether the exec has come, while a signal waits for it */
-	FLUSH_DELAY_NS = 5000000, /* output and end of a short program then reach the service in one piece */
-	END_ONLY_NS = 2000000,    /* see end_only_until; each wake-up that is saved shortens a run of 0.5 ms by 20 to 40 us */
-};
-
-/* Whether queued output is to be sent now. Output waits for FLUSH_DELAY_NS, except that of a program with live input. */
-static bool flush_is_due(const struct watch *w)
-{
-	return !queue_empty(w->out) && (w->input || (w->flush_at && now_ns() >= w->flush_at));
-}
-
-static void watch_program(struct watch *w, const volatile int *stopping)
-{
-	struct run *run = w->run;
-	sigset_t none;
-	sigemptyset(&none);
-	for (;;) {
-		/* Most programs write little and end at once, so at first only the end is awaited. */
-		bool end_only = now_ns() < w->end_only_until;
-		bool killed = w->o->reason != KILL_NONE;
-		/* The connection is read only when the program has taken what came before. */
-		bool input_pending = w->input && input_is_pending(w->input);
-		bool signal_waits = w->input && w->input->signal;
-		short input_events = w->input && !input_pending && !signal_waits ? POLLIN : 0;
-		struct pollfd on[] = {
-			{.fd = run->program_fd, .events = POLLIN},
-			{.fd = end_only || w->read_at[0] ? -1 : run->out_fd, .events = POLLIN},
-			{.fd = end_only || w->read_at[1] ? -1 : run->err_fd, .events = POLLIN},
-			{.fd = run->leaf->oom_event, .events = POLLIN},
-			{.fd = w->connection, .events = (short)(POLLRDHUP | input_events | (flush_is_due(w) ? POLLOUT : 0))},
-			{.fd = input_pending ? run->in_fd : -1, .events = POLLOUT},
-		};
-		uint64_t next = next_check(w, end_only);
-		if (w->flush_at && !flush_is_due(w) && w->flush_at < next)
-			next = w->flush_at;
-		if (signal_waits && now_ns() + EXEC_CHECK_NS < next)
-			next = now_ns() + EXEC_CHECK_NS;
-		struct timespec wait = time_until(next);
-		int n = ppoll(on, 6, &wait, &none);
-		if (n < 0 && errno != EINTR)
-			evidence_error(w->o, "poll", errno);
-		if (n > 0 && on[0].revents) {
-			w->o->ended_ns = now_ns();
-			return;
-		}
-		/* After that, the slot reports a failure and ends, instead of waiting for ever. The launcher removes what is left. */
-		w->unkillable = killed && end_is_overdue(w);
-		if (w->unkillable)
-			return;
-		if (killed && now_ns() >= next_check(w, false))
-			help_killed_processes(w);
-		if (*stopping)
-			kill_for(w, KILL_CLIENT);
-		read_output_if_due(w, &run->out_fd, 0, n > 0 && on[1].revents);
-		read_output_if_due(w, &run->err_fd, 1, n > 0 && on[2].revents);
-		if (n > 0 && on[3].revents)
-			count_oom_events(w);
-		if (n > 0 && on[5].revents)
-			input_write(w);
-		if (signal_waits)
-			input_send_signal(w);
-		bool disconnected = n > 0 && (on[4].revents & (POLLRDHUP | POLLHUP | POLLERR));
-		if (n > 0 && (on[4].revents & POLLIN) && !disconnected && input_read(w) < 0) {
-			shutdown(w->connection, SHUT_RDWR);
-			disconnected = true;
-		}
-		if (!queue_empty(w->out) && !w->flush_at)
-			w->flush_at = now_ns() + FLUSH_DELAY_NS;
-		if (disconnected || (w->connection >= 0 && flush_is_due(w) && queue_flush(w->out, w->connection) < 0)) {
-			kill_for(w, KILL_CLIENT);
-			w->connection = -1; /* otherwise poll would return at once until the box is dead */
-		}
-		if (queue_empty(w->out))
-			w->flush_at = 0;
-		check_deadlines(w);
-	}
-}
-
-void end_program(struct watch *w)
-{
-	struct outcome *o = w->o;
-	reap_program(w);
-	if (!w->unkillable) {
-		bool clean = o->exited && o->code == 0;
-		w->init_lost = o->reason == KILL_NONE && !clean && init_is_exiting(w);
-		kill_survivors(w);
-	}
-	end_helpers(w);
-}
-
-void collect_results(struct watch *w)
+/* Reads the rest of the output, and the counters. */
+static void collect_results(struct watch *w)
 {
 	struct outcome *o = w->o;
 	if (w->unkillable)
@@ -564,37 +515,236 @@ void collect_results(struct watch *w)
 		fail_with(&o->failure, ESRCH, "box", "the init was lost before the program ended");
 }
 
-/* Runs the program to its last counter. From bind_programs() on, the slot does this on the CPUs of the program. */
-static void run_bound(struct watch *w, const struct client *client)
+/* ---- deadlines ---- */
+
+enum {
+	FIRST_READ_NS = 2000000,  /* how long only the end is awaited: each wake-up that is saved shortens a run of 0.5 ms by 20 to 40 us */
+	FLUSH_DELAY_NS = 5000000, /* output and end of a short program then reach the service in one piece */
+	PAIR_FLUSH_DELAY_NS = 20000000, /* a pair can exchange many short messages */
+};
+
+/* Returns when the slot must wake up, even without an event. This is the only place that computes it. */
+static uint64_t next_deadline(const struct watch *w, int programs)
 {
-	struct failure *f = &w->o->failure;
-	if (run_prepare(w->run, f) < 0 || bind_programs(w, 1, f) < 0 || run_start(w->run, f) < 0)
-		return;
-	w->end_only_until = w->run->start_ns + END_ONLY_NS;
-	set_deadlines(w);
-	if (client->on_start)
-		client->on_start(client->context);
-	watch_program(w, client->stopping);
-	end_program(w);
-	collect_results(w);
+	uint64_t next = NEVER;
+	for (int i = 0; i < programs; i++)
+		for (int d = 0; d < DEADLINES; d++)
+			if (w[i].deadline[d] < next)
+				next = w[i].deadline[d];
+	return next;
 }
 
-struct watch new_watch(struct slot *s, struct run *run, int connection)
+static struct timespec time_until(uint64_t deadline)
 {
-	return (struct watch){
-		.slot = s, .run = run, .request = run->request, .out = run->out, .o = &run->outcome, .connection = connection,
-		.cpu_budget_usec = run->request->number[KEY_CPU_MS] * 1000,
-	};
+	uint64_t now = now_ns(), wait = deadline > now ? deadline - now : 0;
+	return (struct timespec){.tv_sec = (time_t)(wait / 1000000000u), .tv_nsec = (long)(wait % 1000000000u)};
+}
+
+static void read_stdout(struct watch *w, bool readable)
+{
+	if (w->pair)
+		relay_output(w, readable);
+	else if (readable)
+		read_stream(w, 0);
+}
+
+static void act(struct watch *w, enum deadline which, uint64_t now)
+{
+	switch (which) {
+	case DEADLINE_OOM: check_oom(w, now); break;
+	case DEADLINE_WALL: check_wall(w, now); break;
+	case DEADLINE_CPU: check_cpu(w, now); break;
+	case DEADLINE_KERNEL_MEMORY: check_kernel_memory(w, now); break;
+	case DEADLINE_LOCKS: check_locks(w, now); break;
+	case DEADLINE_SAMPLE: take_sample(w, now); break;
+	case DEADLINE_HELP: help_killed_processes(w); break;
+	case DEADLINE_PROGRESS: check_progress(w, now); break;
+	case DEADLINE_FIRST_READ: break; /* poll_program() now includes the output */
+	case DEADLINE_STDOUT: read_stdout(w, true); break;
+	case DEADLINE_STDERR: read_stream(w, 1); break;
+	case DEADLINE_SIGNAL: input_send_signal(w); break;
+	case DEADLINE_FLUSH: w->client->sending = true; break;
+	case DEADLINE_CLOSE: relay_output(w, false); break;
+	case DEADLINE_TURN: check_turn(w, now); break;
+	case DEADLINES: break;
+	}
+}
+
+static void act_on_deadlines(struct watch *w)
+{
+	uint64_t now = now_ns();
+	for (int d = 0; d < DEADLINES; d++) {
+		bool early = d == DEADLINE_SAMPLE && w->deadline[d] != NEVER && samples_due(&w->o->samples, now);
+		if (!early && now < w->deadline[d])
+			continue;
+		w->deadline[d] = NEVER; /* act() sets it again if it is to come again */
+		act(w, (enum deadline)d, now);
+	}
+}
+
+/* ---- the event loop ---- */
+
+/* Indices of the descriptors of one program in the list for poll. */
+enum { ON_END, ON_OUT, ON_ERR, ON_OOM, ON_IN, EVENTS };
+
+static void poll_program(const struct watch *w, struct pollfd *on)
+{
+	const struct run *run = w->run;
+	const struct input *in = w->client->input;
+	bool running = w->state == RUNNING;
+	/* Most programs write little and end at once, so at first only the end is awaited. */
+	bool reads = w->deadline[DEADLINE_FIRST_READ] == NEVER;
+	bool out = reads && w->deadline[DEADLINE_STDOUT] == NEVER && !(w->pair && relay_is_pending(w));
+	bool err = reads && w->deadline[DEADLINE_STDERR] == NEVER;
+	bool input = w->pair ? relayed_input_is_pending(w) : running && in && input_is_pending(in);
+	on[ON_END] = (struct pollfd){.fd = running ? run->program_fd : w->state == ENDING ? run->box->init_fd : -1, .events = POLLIN};
+	on[ON_OUT] = (struct pollfd){.fd = out ? run->out_fd : -1, .events = POLLIN};
+	on[ON_ERR] = (struct pollfd){.fd = err ? run->err_fd : -1, .events = POLLIN};
+	on[ON_OOM] = (struct pollfd){.fd = running ? run->leaf->oom_event : -1, .events = POLLIN};
+	on[ON_IN] = (struct pollfd){.fd = input ? run->in_fd : -1, .events = POLLOUT};
+}
+
+static struct pollfd poll_client(const struct watch *w)
+{
+	const struct client *c = w->client;
+	/* The connection is read only when the program has taken what came before. */
+	bool reads = c->input && w->state == RUNNING && !input_is_pending(c->input) && !c->input->signal;
+	return (struct pollfd){.fd = c->connection, .events = (short)(POLLRDHUP | (reads ? POLLIN : 0) | (c->sending ? POLLOUT : 0))};
+}
+
+/* What has ended is the program, or the init of its box, which ends after all other processes there. */
+static void serve_end(struct watch *w)
+{
+	if (w->state == RUNNING)
+		end_program(w);
+	else
+		end_run(w);
+}
+
+static void serve_program(struct watch *w, const struct pollfd *on)
+{
+	read_stdout(w, on[ON_OUT].revents);
+	if (on[ON_ERR].revents)
+		read_stream(w, 1);
+	if (on[ON_IN].revents && !w->pair)
+		input_write(w);
+	if (on[ON_OOM].revents) {
+		count_oom_events(w);
+		if (w->state == RUNNING && w->o->reason == KILL_NONE)
+			w->deadline[DEADLINE_OOM] = 0;
+	}
+}
+
+void client_left(struct client *c)
+{
+	c->left = true;
+	c->connection = -1; /* otherwise poll would return at once until the programs have ended */
+}
+
+static void serve_client(struct watch *w, int programs, short events)
+{
+	struct client *c = w->client;
+	bool disconnected = events & (POLLRDHUP | POLLHUP | POLLERR);
+	if ((events & POLLIN) && !disconnected && input_read(w) < 0) {
+		shutdown(c->connection, SHUT_RDWR);
+		disconnected = true;
+	}
+	if (disconnected)
+		client_left(c);
+	for (int i = 0; i < programs && (*c->stopping || c->left); i++)
+		kill_for(&w[i], KILL_CLIENT);
+}
+
+/* Sends queued output if it is time, or sets that time. The output of a program with live input does not wait. */
+static void send_output(struct watch *w)
+{
+	struct client *c = w->client;
+	bool waits = c->connection >= 0 && !queue_empty(c->out);
+	if (waits && (c->sending || c->input) && queue_flush(c->out, c->connection) < 0)
+		client_left(c);
+	waits = c->connection >= 0 && !queue_empty(c->out);
+	c->sending = waits && (c->sending || c->input);
+	if (!waits)
+		w->deadline[DEADLINE_FLUSH] = NEVER;
+	else if (!c->sending && w->deadline[DEADLINE_FLUSH] == NEVER)
+		w->deadline[DEADLINE_FLUSH] = now_ns() + (w->pair ? PAIR_FLUSH_DELAY_NS : FLUSH_DELAY_NS);
+}
+
+static bool all_ended(const struct watch *w, int programs)
+{
+	return w->state == ENDED && w[programs - 1].state == ENDED;
+}
+
+static void watch_programs(struct watch *w, int programs)
+{
+	struct pollfd on[PROGRAMS_MAX * EVENTS + 1];
+	const int events = programs * EVENTS;
+	sigset_t none;
+	sigemptyset(&none);
+	for (;;) {
+		for (int i = 0; i < programs; i++)
+			poll_program(&w[i], on + i * EVENTS);
+		on[events] = poll_client(w);
+		struct timespec wait = time_until(next_deadline(w, programs));
+		int n = ppoll(on, (nfds_t)events + 1, &wait, &none);
+		if (n < 0 && errno != EINTR)
+			evidence_error(w->o, "poll", errno);
+		for (int i = 0; n <= 0 && i <= events; i++)
+			on[i].revents = 0;
+		/* The interactor comes first: if both have ended since the last poll, it decided without knowing of the program's end. */
+		for (int i = programs - 1; i >= 0; i--)
+			if (on[i * EVENTS + ON_END].revents)
+				serve_end(&w[i]);
+		if (all_ended(w, programs))
+			return;
+		for (int i = programs - 1; i >= 0; i--)
+			serve_program(&w[i], on + i * EVENTS);
+		serve_client(w, programs, on[events].revents);
+		for (int i = programs - 1; i >= 0; i--)
+			act_on_deadlines(&w[i]);
+		if (w->pair)
+			check_sides(w->pair);
+		if (all_ended(w, programs))
+			return;
+		send_output(w);
+	}
+}
+
+static void begin_watch(struct watch *w, struct slot *s, struct run *run, struct client *client)
+{
+	w->slot = s;
+	w->run = run;
+	w->request = run->request;
+	w->o = &run->outcome;
+	w->client = client;
+	w->cpu_budget_usec = run->request->number[KEY_CPU_MS] * 1000;
+	for (int d = 0; d < DEADLINES; d++)
+		w->deadline[d] = NEVER;
 }
 
 void supervise(struct slot *s, struct run *run[], int runs, struct client *client)
 {
-	if (runs == 2) {
-		supervise_pair(s, run, client);
+	struct watch w[PROGRAMS_MAX] = {0};
+	struct pair pair;
+	for (int i = 0; i < runs; i++)
+		begin_watch(&w[i], s, run[i], client);
+	if (runs == PROGRAMS_MAX)
+		pair_programs(&pair, w);
+	if (start_programs(w, runs, &w->o->failure) == 0) {
+		if (w->pair)
+			begin_turns(w->pair);
+		else
+			w->deadline[DEADLINE_FIRST_READ] = w->run->start_ns + FIRST_READ_NS;
+		if (client->on_start)
+			client->on_start(client->context);
+		watch_programs(w, runs);
+		for (int i = 0; i < runs; i++)
+			collect_results(&w[i]);
+		if (w->pair)
+			report_pair(w->pair);
 	} else {
-		struct watch w = new_watch(s, run[0], client->connection);
-		w.input = client->input;
-		run_bound(&w, client);
+		for (int i = 1; i < runs; i++)
+			w[i].o->failure = w->o->failure;
 	}
 	cpus_release(s->launcher->cpus, s->number);
 }

@@ -22,6 +22,7 @@ struct client {
 	const volatile int *stopping;    /* a signal handler can set it, which ends the programs as well */
 	void (*on_start)(void *context); /* called once, right after the start; NULL: nothing is called */
 	void *context;
+	bool sending;                    /* the queue is being sent, as fast as the client takes it */
 };
 
 /*
