@@ -177,11 +177,12 @@ static void drop_identity(uid_t uid)
 /* Sets the limits and executes the program. The process has no privileges any more. */
 static void exec_program(struct exec_args *exec_args)
 {
-	for (int r = 0; r < RLIM_NLIMITS; r++)
-		if (exec_args->set[r])
-			must(keyed(prlimit64, 0, r, &exec_args->rlimit[r], NULL), "rlimit", "of the request");
-	for (int r = 0; r < RLIM_NLIMITS; r++)
+	for (int r = 0; r < RLIM_NLIMITS; r++) {
+		if (!exec_args->set[r])
+			continue;
+		must(keyed(prlimit64, 0, r, &exec_args->rlimit[r], NULL), "rlimit", "of the request");
 		must(getrlimit(r, &exec_args->read[r]), "rlimit", "read back");
+	}
 	must(chdir("/box"), "chdir", "/box");
 	if (exec_args->runtime)
 		for (int fd = GO_FD; fd <= READY_FD; fd++)

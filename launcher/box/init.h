@@ -49,7 +49,7 @@ struct exec_args {
 	char *envp[EXEC_ARGS_STRINGS];
 	struct child_failure failure;
 	uint64_t exec_ns;              /* CLOCK_MONOTONIC, just before the exec; 0 until then */
-	struct rlimit read[RLIM_NLIMITS]; /* the limits, read back from the kernel */
+	struct rlimit read[RLIM_NLIMITS]; /* these limits, read back from the kernel */
 	char strings[];
 };
 

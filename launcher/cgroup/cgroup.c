@@ -580,6 +580,12 @@ static int make_group(const struct groups *g, struct leaf *leaf, enum tree t, st
 	if (t != TREE_UNIFIED && (leaf->tasks[t] = openat(leaf->dir[t], "tasks", O_WRONLY | O_CLOEXEC)) < 0)
 		return fail_of(f, "open tasks of", leaf, t);
 	open_facts(g, leaf, t);
+	if (g->backend->fact[FACT_MEMORY_LIMIT].tree == t) {
+		const char *swap = g->backend->controllers ? "memory.swap.max" : "memory.memsw.limit_in_bytes";
+		leaf->swap_limit = openat(leaf->dir[t], swap, O_WRONLY | O_CLOEXEC);
+		if (leaf->swap_limit < 0 && errno != ENOENT)
+			return fail_of(f, "open the swap limit of", leaf, t);
+	}
 	struct stat st;
 	if (t == TREE_UNIFIED && fstat(leaf->dir[t], &st) < 0)
 		return fail_of(f, "stat", leaf, t);
@@ -592,7 +598,7 @@ static int make_group(const struct groups *g, struct leaf *leaf, enum tree t, st
 
 void leaf_name(struct leaf *leaf, unsigned slot, unsigned seat)
 {
-	*leaf = (struct leaf){.oom_event = -1};
+	*leaf = (struct leaf){.swap_limit = -1, .oom_event = -1};
 	snprintf(leaf->name, sizeof leaf->name, "s%u-b%u", slot, seat);
 	for (int t = 0; t < TREE_COUNT; t++)
 		leaf->dir[t] = leaf->tasks[t] = -1;
@@ -627,13 +633,12 @@ void leaf_reset_peak(const struct leaf *leaf)
  */
 static int limit_swap(const struct groups *g, const struct leaf *leaf, uint64_t memory_bytes, struct failure *f)
 {
-	char text[24];
-	snprintf(text, sizeof text, "%llu", (unsigned long long)memory_bytes + (unsigned long long)sysconf(_SC_PAGESIZE));
-	int done = g->backend->controllers ? write_file(leaf->dir[TREE_UNIFIED], "memory.swap.max", "0")
-					   : write_file(leaf->dir[TREE_MEMORY], "memory.memsw.limit_in_bytes", text);
-	if (done == 0 || (errno == ENOENT && !host_swaps()))
+	uint64_t most = g->backend->controllers ? 0 : memory_bytes + (uint64_t)sysconf(_SC_PAGESIZE);
+	if (leaf->swap_limit < 0 && !host_swaps())
 		return 0;
-	return fail(f, "cgroup", "swap limit (the host has swap; boot with swapaccount=1 or turn swap off)");
+	if (leaf->swap_limit >= 0 && write_number(leaf->swap_limit, most) == 0)
+		return 0;
+	return fail_with(f, leaf->swap_limit < 0 ? ENOENT : errno, "cgroup", "swap limit (the host has swap; boot with swapaccount=1 or turn swap off)");
 }
 
 int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, uint64_t processes, struct failure *f)
@@ -772,6 +777,8 @@ static void close_group(const struct groups *g, struct leaf *leaf, enum tree t)
 	}
 	if (t == TREE_MEMORY)
 		close_fd(&leaf->oom_event);
+	if (g->backend->fact[FACT_MEMORY_LIMIT].tree == t)
+		close_fd(&leaf->swap_limit);
 	close_fd(&leaf->tasks[t]);
 	close_fd(&leaf->dir[t]);
 }

@@ -49,6 +49,7 @@ struct leaf {
 	int dir[TREE_COUNT];
 	int tasks[TREE_COUNT]; /* v1: the file `tasks`; the program enters the group by writing 0 to it */
 	int fact[FACT_COUNT];  /* the file that contains each fact */
+	int swap_limit;        /* the file of the limit of swap; -1: the kernel does not count swap */
 	int oom_event;         /* v1: eventfd, readable when the group is out of memory; -1 on v2 */
 	uint64_t id;           /* the kernel's id of the v2 leaf */
 	bool frozen;

@@ -21,7 +21,8 @@ static struct leaf leaf;
 static struct run run;
 static struct outcome *const outcome = &run.outcome;
 static struct client client = {.connection = -1, .out = &out};
-static struct watch watch = {.slot = &slot, .run = &run, .request = &request, .o = &run.outcome, .client = &client};
+static struct kill_helpers helpers;
+static struct watch watch = {.slot = &slot, .run = &run, .request = &request, .o = &run.outcome, .client = &client, .kill = &helpers};
 
 /* ---- output: the limit of each stream, then writes of many sizes ---- */
 

@@ -110,11 +110,12 @@ static void take_address_space_lock(int proc, pid_t process, pid_t slot)
 
 static void start_helper(struct watch *w, pid_t process)
 {
-	for (int i = 0; i < w->kill.helpers; i++)
-		if (w->kill.helper_target[i] == process)
+	for (int i = 0; i < w->kill->helpers; i++)
+		if (w->kill->helper_target[i] == process)
 			return;
-	if (w->kill.helpers == HELPERS_MAX)
+	if (w->kill->helpers == HELPERS_MAX)
 		return;
+	w->kill->used = true;
 	int proc = w->slot->launcher->proc;
 	pid_t slot = getpid(), helper = fork();
 	if (helper == 0) { /* it does not have the slot's state (unforked-memory.h) */
@@ -122,24 +123,24 @@ static void start_helper(struct watch *w, pid_t process)
 		_exit(0);
 	}
 	if (helper > 0) {
-		w->kill.helper_target[w->kill.helpers] = process;
-		w->kill.helper[w->kill.helpers++] = helper;
+		w->kill->helper_target[w->kill->helpers] = process;
+		w->kill->helper[w->kill->helpers++] = helper;
 	}
 }
 
 static void end_releaser(struct watch *w)
 {
-	if (w->kill.releaser > 0) {
-		kill(w->kill.releaser, SIGKILL);
-		waitpid(w->kill.releaser, NULL, 0);
+	if (w->kill->releaser > 0) {
+		kill(w->kill->releaser, SIGKILL);
+		waitpid(w->kill->releaser, NULL, 0);
 	}
-	w->kill.releaser = 0;
+	w->kill->releaser = 0;
 }
 
 /* Tells the holders that the run was killed. From then on, they try again and again to take the lock. */
 static void wake_holders(struct watch *w)
 {
-	if (w->kill.opened && eventfd_write(w->kill.kill_event, 1) < 0)
+	if (w->kill->opened && eventfd_write(w->kill->kill_event, 1) < 0)
 		evidence_error(w->o, "holders of address spaces", errno);
 }
 
@@ -149,9 +150,9 @@ static void wake_holders(struct watch *w)
  */
 static bool is_releasing(struct watch *w)
 {
-	if (w->kill.releaser > 0 && waitpid(w->kill.releaser, NULL, WNOHANG) != 0)
-		w->kill.releaser = 0;
-	if (w->kill.releaser > 0 && now_ns() - w->kill.releaser_ns < RELEASE_NS)
+	if (w->kill->releaser > 0 && waitpid(w->kill->releaser, NULL, WNOHANG) != 0)
+		w->kill->releaser = 0;
+	if (w->kill->releaser > 0 && now_ns() - w->kill->releaser_ns < RELEASE_NS)
 		return true;
 	end_releaser(w);
 	return false;
@@ -299,12 +300,12 @@ static bool same_space(const struct address_space *a, const struct address_space
 /* Whether another holder has this address space already, because two processes share it (CLONE_VM, as in vfork). */
 static bool is_held_by_another(const struct watch *w, int proc, int index)
 {
-	const struct address_space *space = &w->kill.holder[index].space;
+	const struct address_space *space = &w->kill->holder[index].space;
 	for (int i = 0; i < HOLDERS_MAX; i++) {
-		const struct holder *other = &w->kill.holder[i];
+		const struct holder *other = &w->kill->holder[i];
 		struct address_space now;
 		/* The process of the other holder must run the same program before and after the comparison by kcmp(). */
-		if (i != index && other->process && w->kill.opened[i] && other->space.stack == space->stack &&
+		if (i != index && other->process && w->kill->opened[i] && other->space.stack == space->stack &&
 		    keyed(kcmp, space->task, other->space.task, KCMP_VM, 0, 0) == 0 &&
 		    identify_space(proc, other->space.task, &now) == 0 && same_space(&now, &other->space))
 			return true;
@@ -318,10 +319,10 @@ static bool is_held_by_another(const struct watch *w, int proc, int index)
  */
 static void hold(const struct watch *w, int proc, int index, pid_t slot)
 {
-	const struct address_space *space = &w->kill.holder[index].space;
+	const struct address_space *space = &w->kill->holder[index].space;
 	char name[32], byte;
 	struct address_space now;
-	struct pollfd kill_event = {.fd = w->kill.kill_event, .events = POLLIN};
+	struct pollfd kill_event = {.fd = w->kill->kill_event, .events = POLLIN};
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != slot)
 		return;
 	if (is_held_by_another(w, proc, index))
@@ -330,7 +331,7 @@ static void hold(const struct watch *w, int proc, int index, pid_t slot)
 	int fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || identify_space(proc, space->task, &now) < 0 || !same_space(&now, space))
 		return;
-	w->kill.opened[index] = true;
+	w->kill->opened[index] = true;
 	bool killed = false;
 	for (unsigned pause = RETRY_USEC; pread(fd, &byte, 1, 0) != 0;) {
 		if (killed) {
@@ -346,9 +347,9 @@ static void hold(const struct watch *w, int proc, int index, pid_t slot)
 static void reap_holders(struct watch *w)
 {
 	for (int i = 0; i < HOLDERS_MAX; i++)
-		if (w->kill.holder[i].process && waitpid(w->kill.holder[i].process, NULL, WNOHANG) > 0) {
-			w->kill.opened[i] = false;
-			w->kill.holder[i].process = 0;
+		if (w->kill->holder[i].process && waitpid(w->kill->holder[i].process, NULL, WNOHANG) > 0) {
+			w->kill->opened[i] = false;
+			w->kill->holder[i].process = 0;
 		}
 }
 
@@ -356,7 +357,7 @@ static void start_holder(struct watch *w, const struct address_space *space)
 {
 	int index = -1;
 	for (int i = 0; i < HOLDERS_MAX; i++) {
-		struct holder *h = &w->kill.holder[i];
+		struct holder *h = &w->kill->holder[i];
 		if (h->used && same_space(&h->space, space)) {
 			h->found = true;
 			return;
@@ -367,33 +368,34 @@ static void start_holder(struct watch *w, const struct address_space *space)
 	/* Without a holder, readers of this address space end later; check_walkable() in limits.c bounds by how much. */
 	if (index < 0)
 		return;
-	w->kill.holder[index] = (struct holder){.space = *space, .used = true, .found = true};
+	w->kill->holder[index] = (struct holder){.space = *space, .used = true, .found = true};
 	int proc = w->slot->launcher->proc;
 	pid_t slot = getpid(), process = fork();
 	if (process == 0) { /* it does not have the slot's state (unforked-memory.h) */
 		hold(w, proc, index, slot);
 		_exit(0);
 	}
-	w->kill.holder[index].process = process > 0 ? process : 0;
-	w->kill.holder[index].used = process > 0; /* otherwise, the next search tries again */
+	w->kill->holder[index].process = process > 0 ? process : 0;
+	w->kill->holder[index].used = process > 0; /* otherwise, the next search tries again */
 }
 
 /* Makes what the slot shares with the holders: the array `opened` and the kill event. Returns -1 on failure. */
 static int prepare_holders(struct watch *w)
 {
-	if (w->kill.opened)
+	if (w->kill->opened)
 		return 0;
+	w->kill->used = true;
 	void *shared = mmap(NULL, HOLDERS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	w->kill.kill_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (shared == MAP_FAILED || w->kill.kill_event < 0) {
+	w->kill->kill_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (shared == MAP_FAILED || w->kill->kill_event < 0) {
 		evidence_error(w->o, "holders of address spaces", errno);
 		if (shared != MAP_FAILED)
 			munmap(shared, HOLDERS_MAX);
-		if (w->kill.kill_event >= 0)
-			close(w->kill.kill_event);
+		if (w->kill->kill_event >= 0)
+			close(w->kill->kill_event);
 		return -1;
 	}
-	w->kill.opened = shared;
+	w->kill->opened = shared;
 	return 0;
 }
 
@@ -409,7 +411,7 @@ void search_page_tables(struct watch *w)
 	long largest_kib = 0, end_kib = 0;
 	reap_holders(w);
 	for (int i = 0; i < HOLDERS_MAX; i++)
-		w->kill.holder[i].found = false;
+		w->kill->holder[i].found = false;
 	for (int i = 0; i < processes && i < PROCESSES_MAX; i++) {
 		pid_t task = process[i];
 		struct address_space space;
@@ -424,7 +426,7 @@ void search_page_tables(struct watch *w)
 			start_holder(w, &space);
 	}
 	for (int i = 0; i < HOLDERS_MAX; i++)
-		w->kill.holder[i].used = w->kill.holder[i].used && (w->kill.holder[i].found || w->kill.holder[i].process);
+		w->kill->holder[i].used = w->kill->holder[i].used && (w->kill->holder[i].found || w->kill->holder[i].process);
 	uint64_t now = now_ns(), pause = (now - begin) * SEARCH_SHARE;
 	w->tables.search_at = now + (pause > SEARCH_NS ? pause : SEARCH_NS);
 	pause = (now - begin) * URGENT_SEARCH_SHARE;
@@ -468,9 +470,10 @@ void kill_processes(struct watch *w)
 		return;
 	struct groups g = *w->run->box->groups;
 	struct leaf leaf = *w->run->leaf;
-	w->kill.releaser_ns = now_ns();
-	w->kill.releaser = fork();
-	if (w->kill.releaser == 0) { /* it does not have the slot's state (unforked-memory.h) */
+	w->kill->used = true;
+	w->kill->releaser_ns = now_ns();
+	w->kill->releaser = fork();
+	if (w->kill->releaser == 0) { /* it does not have the slot's state (unforked-memory.h) */
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0) {
 			use_all_cpus();
 			release_memories(&g, &leaf);
@@ -481,30 +484,29 @@ void kill_processes(struct watch *w)
 
 void end_helpers(struct watch *w)
 {
-	for (int i = 0; i < w->kill.helpers; i++)
-		kill(w->kill.helper[i], SIGKILL);
-	for (int i = 0; i < w->kill.helpers; i++)
-		waitpid(w->kill.helper[i], NULL, 0);
-	w->kill.helpers = 0;
+	struct kill_helpers *k = w->kill;
+	if (!k->used)
+		return;
+	for (int i = 0; i < k->helpers; i++)
+		kill(k->helper[i], SIGKILL);
+	for (int i = 0; i < k->helpers; i++)
+		waitpid(k->helper[i], NULL, 0);
 	end_releaser(w);
-	if (w->kill.oom_forcer > 0) {
-		kill(w->kill.oom_forcer, SIGKILL);
-		waitpid(w->kill.oom_forcer, NULL, 0);
+	if (k->oom_forcer > 0) {
+		kill(k->oom_forcer, SIGKILL);
+		waitpid(k->oom_forcer, NULL, 0);
 	}
-	w->kill.oom_forcer = 0;
 	for (int i = 0; i < HOLDERS_MAX; i++)
-		if (w->kill.holder[i].process)
-			kill(w->kill.holder[i].process, SIGKILL);
-	for (int i = 0; i < HOLDERS_MAX; i++) {
-		if (w->kill.holder[i].process)
-			waitpid(w->kill.holder[i].process, NULL, 0);
-		w->kill.holder[i] = (struct holder){0};
+		if (k->holder[i].process)
+			kill(k->holder[i].process, SIGKILL);
+	for (int i = 0; i < HOLDERS_MAX; i++)
+		if (k->holder[i].process)
+			waitpid(k->holder[i].process, NULL, 0);
+	if (k->opened) {
+		munmap(k->opened, HOLDERS_MAX);
+		close(k->kill_event);
 	}
-	if (w->kill.opened) {
-		munmap(w->kill.opened, HOLDERS_MAX);
-		close(w->kill.kill_event);
-		w->kill.opened = NULL;
-	}
+	*k = (struct kill_helpers){0};
 }
 
 void kill_for(struct watch *w, enum kill_reason reason)
@@ -514,8 +516,8 @@ void kill_for(struct watch *w, enum kill_reason reason)
 	w->o->reason = reason;
 	kill_processes(w);
 	/* It would use a whole CPU to search for memory to reclaim, until the process that the OOM killer chose has ended. */
-	if (w->kill.oom_forcer > 0)
-		kill(w->kill.oom_forcer, SIGKILL);
+	if (w->kill->oom_forcer > 0)
+		kill(w->kill->oom_forcer, SIGKILL);
 }
 
 void set_frozen(struct watch *w, bool frozen)
@@ -545,23 +547,24 @@ void force_oom(struct watch *w)
 {
 	enum { MAPPING_BYTES = 1 << 20, MAPPINGS = 64 };
 	const struct groups *g = w->run->box->groups;
-	if (w->kill.oom_forcer > 0 && waitpid(w->kill.oom_forcer, NULL, WNOHANG) == 0) {
-		if (now_ns() - w->kill.oom_forcer_ns > OOM_FORCER_NS)
-			kill(w->kill.oom_forcer, SIGKILL);
+	if (w->kill->oom_forcer > 0 && waitpid(w->kill->oom_forcer, NULL, WNOHANG) == 0) {
+		if (now_ns() - w->kill->oom_forcer_ns > OOM_FORCER_NS)
+			kill(w->kill->oom_forcer, SIGKILL);
 		return;
 	}
-	if (w->kill.oom_forcer > 0)
-		w->kill.oom_forced_ns += now_ns() - w->kill.oom_forcer_ns;
-	w->kill.oom_forcer = 0;
-	if (w->kill.oom_forced_ns > OOM_FORCERS_NS)
+	if (w->kill->oom_forcer > 0)
+		w->kill->oom_forced_ns += now_ns() - w->kill->oom_forcer_ns;
+	w->kill->oom_forcer = 0;
+	if (w->kill->oom_forced_ns > OOM_FORCERS_NS)
 		return;
-	w->kill.oom_forcer_ns = now_ns();
+	w->kill->used = true;
+	w->kill->oom_forcer_ns = now_ns();
 	stop_growth(w);
 	if (leaf_force_oom(g, w->run->leaf) == 0)
 		return;
 	int tasks = leaf_open_tasks(w->run->leaf);
-	w->kill.oom_forcer = tasks < 0 ? -1 : fork();
-	if (w->kill.oom_forcer == 0) { /* it does not have the slot's state (unforked-memory.h) */
+	w->kill->oom_forcer = tasks < 0 ? -1 : fork();
+	if (w->kill->oom_forcer == 0) { /* it does not have the slot's state (unforked-memory.h) */
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || write(tasks, "0", 1) < 0)
 			_exit(1);
 		for (int i = 0; i < MAPPINGS; i++)
@@ -569,7 +572,7 @@ void force_oom(struct watch *w)
 				break;
 		_exit(0);
 	}
-	if (w->kill.oom_forcer < 0)
+	if (w->kill->oom_forcer < 0)
 		evidence_error(w->o, "end by memory", errno);
 	if (tasks >= 0)
 		close(tasks);

@@ -123,7 +123,7 @@ static bool has_used_cpu(struct watch *w, uint64_t now)
 /* Whether limits.c keeps the run frozen, until it ends or until the kernel has freed memory. */
 static bool is_frozen_by_limits(const struct watch *w)
 {
-	return w->uncharge_by || w->kill.oom_forcer_ns;
+	return w->uncharge_by || w->kill->oom_forcer_ns;
 }
 
 /*

@@ -710,13 +710,18 @@ static void watch_programs(struct watch *w, int programs)
 	}
 }
 
-static void begin_watch(struct watch *w, struct slot *s, struct run *run, struct client *client)
+/*
+ * The parked program is a copy of the slot, so each page that the slot writes to in a run must be copied first. Hence what most runs do
+ * not need is not in the watch, which is small.
+ */
+static void begin_watch(struct watch *w, struct slot *s, struct run *run, struct client *client, struct kill_helpers *helpers)
 {
 	w->slot = s;
 	w->run = run;
 	w->request = run->request;
 	w->o = &run->outcome;
 	w->client = client;
+	w->kill = helpers;
 	w->cpu_budget_usec = run->request->number[KEY_CPU_MS] * 1000;
 	for (int d = 0; d < DEADLINES; d++)
 		w->deadline[d] = NEVER;
@@ -724,10 +729,11 @@ static void begin_watch(struct watch *w, struct slot *s, struct run *run, struct
 
 void supervise(struct slot *s, struct run *run[], int runs, struct client *client)
 {
+	static struct kill_helpers helpers[PROGRAMS_MAX];
 	struct watch w[PROGRAMS_MAX] = {0};
 	struct pair pair;
 	for (int i = 0; i < runs; i++)
-		begin_watch(&w[i], s, run[i], client);
+		begin_watch(&w[i], s, run[i], client, &helpers[i]);
 	if (runs == PROGRAMS_MAX)
 		pair_programs(&pair, w);
 	if (start_programs(w, runs, &w->o->failure) == 0) {

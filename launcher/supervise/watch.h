@@ -74,8 +74,9 @@ struct holder {
 	bool found; /* the current search has found the address space */
 };
 
-/* Processes that the slot starts so that a run ends soon after its kill (kill.c). */
+/* Processes that the slot starts so that a run ends soon after its kill (kill.c). Between two runs, all of it is zero. */
 struct kill_helpers {
+	bool used; /* a process was started for this run */
 	int helpers;
 	pid_t helper[HELPERS_MAX], helper_target[HELPERS_MAX];
 	pid_t releaser; /* 0: none */
@@ -142,7 +143,7 @@ struct watch {
 	uint64_t oom_events; /* v1: how often the run was out of memory */
 	struct page_tables tables;
 	struct lock_checks locks;
-	struct kill_helpers kill;
+	struct kill_helpers *kill;
 	struct end_progress end;
 };
 
