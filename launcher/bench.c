@@ -23,6 +23,7 @@
 #include "clock.h"
 #include "prepare.h"
 #include "supervise/supervise.h"
+#include "unforked-memory.h"
 #include "wire/wire.h"
 
 enum { SATURATED_SECONDS = 5, PAUSE_US = 5000, WORKERS_MAX = 64, FIRST_WORKER = 8, SAMPLE_MS = 10, RUNS_PER_SECOND_RUN = 30,
@@ -32,7 +33,8 @@ enum { SATURATED_SECONDS = 5, PAUSE_US = 5000, WORKERS_MAX = 64, FIRST_WORKER = 
 	 */
 	SLOTS_PER_CPU = 3 };
 
-static void *program;
+/* A mapping of the file, which a fork does not copy. */
+static const void *program;
 static size_t program_size;
 
 static const struct shape shape = {16 << 20, 256, 16 << 20, 256};
@@ -44,10 +46,9 @@ static int load(const char *path)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -1;
 	program_size = (size_t)st.st_size;
-	program = malloc(program_size);
-	ssize_t n = program ? read(fd, program, program_size) : -1;
+	program = mmap(NULL, program_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
 	close(fd);
-	return n == (ssize_t)program_size ? 0 : -1;
+	return program == MAP_FAILED ? -1 : 0;
 }
 
 /* The launcher, and the only process that removes the groups of the launcher when a measurement fails: no worker does. */
@@ -144,7 +145,9 @@ static struct request request(void)
 {
 	/* The second argument is used only by second_us(), which sets `args` to 2. */
 	static const char name[] = "./hello", second[] = "1000";
-	struct request r = {.args = 1};
+	struct request r = {.args = 1, .files = 1};
+	r.file_name[0] = (struct bytes){(const uint8_t *)name + 2, sizeof name - 3};
+	r.file_data[0] = (struct bytes){program, program_size};
 	r.arg[0] = (struct bytes){(const uint8_t *)name, sizeof name - 1};
 	r.arg[1] = (struct bytes){(const uint8_t *)second, sizeof second - 1};
 	r.stdin_data.data = (const uint8_t *)"";
@@ -168,36 +171,92 @@ static struct request request(void)
 	return r;
 }
 
-static void park(struct slot *s, struct box *b, struct run *run)
+/* What a slot has in memory that no process of a box inherits (unforked-memory.h), as in slot/slot.c. */
+struct state {
+	struct slot slot;
+	struct box box;
+	struct run run;
+	struct queue out;
+	struct teardown teardown;
+	struct request request;
+};
+
+/* Makes this process a slot. */
+static struct state *become_slot(const struct launcher *l, unsigned number)
+{
+	static struct area area;
+	struct state *state = area_of(&area, sizeof *state);
+	struct failure f = {0};
+	if (slot_prepare(&state->slot, l, number, &f) < 0)
+		bench_failed(&f);
+	state->request = request();
+	return state;
+}
+
+static void park(struct state *state)
 {
 	struct failure f = {0};
-	if (build_box_and_run(s, b, run, &shape, false, &f) < 0 || work_write_file(b->work, "hello", program, program_size, MODE_DEFAULT, &f) < 0)
+	if (build_box_and_run(&state->slot, &state->box, &state->run, &shape, false, &f) < 0 ||
+	    work_write_files(&state->slot, &state->box, &state->request, &f) < 0)
 		bench_failed(&f);
 }
 
-/* Returns the microseconds from start to evidence; `removed` receives the microseconds until the box is removed. */
-static double run_box(struct slot *s, struct box *b, struct run *run, const struct request *r, double *removed)
+/* What is measured of a box, in microseconds. The parts, in the order in which they come, add up to US_TORN. */
+enum measure {
+	US_BARE, /* the floor */
+	US_WARM, /* from the start of a box to its evidence */
+	US_TORN, /* from the start of a box to its removal */
+	US_PREPARE, /* limits are set, and the program is bound to a CPU */
+	US_EXEC,    /* the parked program wakes up and sets its rlimits */
+	US_PROGRAM, /* from its exec until its slot knows of its end */
+	US_EVIDENCE, /* the program is reaped, output and counters are read */
+	US_REAP,    /* the rest of the run is killed */
+	US_UNMOUNT, /* the box is removed */
+	US_RELEASE, /* the memory of the run is no longer charged, and its groups are removed */
+	MEASURES,
+};
+static const char *const measure_name[MEASURES] = {
+	"bare", "warm", "torn", "prepare", "exec", "program", "evidence", "reap", "unmount", "release",
+};
+
+static double us_between(uint64_t from, uint64_t to) { return (double)(to - from) / 1000; }
+
+/* Runs the parked program, removes its box, and stores all measures but US_BARE. */
+static void run_box(struct state *state, double us[MEASURES])
 {
 	static const int never;
+	struct run *run = &state->run;
 	const struct outcome *o = &run->outcome;
-	struct queue out = {0};
-	struct client client = {.connection = -1, .out = &out, .stopping = &never};
-	struct teardown t;
-	run->request = r;
-	run->out = &out;
+	struct teardown *t = &state->teardown;
+	struct client client = {.connection = -1, .out = &state->out, .stopping = &never};
+	run->request = &state->request;
+	run->out = &state->out;
 	uint64_t start = now_ns();
-	supervise(s, &run, 1, &client);
-	uint64_t end = now_ns();
-	remove_box_and_run(s, b, run, &t);
-	*removed = (double)(now_ns() - start) / 1000;
+	supervise(&state->slot, &run, 1, &client);
+	uint64_t evidence = now_ns();
+	*t = (struct teardown){.reaped = true, .populated = -1};
+	run_end(run, t); /* as in remove_box_and_run() */
+	uint64_t reaped = now_ns();
+	box_destroy(&state->slot, &state->box, t);
+	uint64_t unmounted = now_ns();
+	run_destroy(&state->slot, run, t);
+	uint64_t released = now_ns();
 	bool right = !o->failure.step && o->exited && o->code == 0 && o->output_bytes[0] > 0 && o->errors == 0 && controls_applied(run) &&
-		t.reaped && t.pids_left == 0 && t.leftovers == 0 && t.mounts == 0;
-	queue_free(&out);
+		t->reaped && t->pids_left == 0 && t->leftovers == 0 && t->mounts == 0;
+	state->out.size = state->out.sent = state->out.frame = 0; /* nobody reads it */
 	if (!right) {
 		struct failure f = {o->failure.step ? o->failure.step : "bench", "hello did not run as it should", o->failure.err};
 		bench_failed(&f);
 	}
-	return (double)(end - start) / 1000;
+	us[US_WARM] = us_between(start, evidence);
+	us[US_TORN] = us_between(start, released);
+	us[US_PREPARE] = us_between(start, run->start_ns);
+	us[US_EXEC] = us_between(run->start_ns, run->exec_args->exec_ns);
+	us[US_PROGRAM] = us_between(run->exec_args->exec_ns, o->ended_ns);
+	us[US_EVIDENCE] = us_between(o->ended_ns, evidence);
+	us[US_REAP] = us_between(evidence, reaped);
+	us[US_UNMOUNT] = us_between(reaped, unmounted);
+	us[US_RELEASE] = us_between(unmounted, released);
 }
 
 static int ascending(const void *a, const void *b)
@@ -213,15 +272,15 @@ static void print_spread(const char *name, double *us, unsigned n, const char *e
 }
 
 /* Returns the CPU time of the slot, in microseconds, for a program that sleeps for a second, with samples or without. */
-static double second_us(struct slot *s, struct box *b, struct run *run, bool sampled)
+static double second_us(struct state *state, bool sampled)
 {
-	struct request r = request();
-	double removed;
-	r.args = 2;
-	r.number[KEY_SAMPLE_MS] = sampled ? SAMPLE_MS : 0;
-	park(s, b, run);
+	double unused[MEASURES];
+	state->request = request();
+	state->request.args = 2;
+	state->request.number[KEY_SAMPLE_MS] = sampled ? SAMPLE_MS : 0;
+	park(state);
 	clock_t start = clock();
-	run_box(s, b, run, &r, &removed);
+	run_box(state, unused);
 	return (double)(clock() - start);
 }
 
@@ -239,21 +298,15 @@ static int saturate(const struct launcher *l, bool boxes, unsigned workers, doub
 	for (unsigned i = 0; i < workers; i++) {
 		if (fork() != 0)
 			continue;
-		static struct slot s;
-		static struct box b;
-		static struct run run;
-		struct failure f = {0};
-		struct request r = request();
-		double unused;
+		struct state *state = boxes ? become_slot(l, FIRST_WORKER + i) : NULL;
+		double unused[MEASURES];
 		if (!boxes)
 			prepare_bare();
-		else if (slot_prepare(&s, l, FIRST_WORKER + i, &f) < 0)
-			bench_failed(&f);
 		uint64_t second, start = now_ns();
 		while ((second = (now_ns() - start) / 1000000000u) < SATURATED_SECONDS) {
 			if (boxes) {
-				park(&s, &b, &run);
-				run_box(&s, &b, &run, &r, &unused);
+				park(state);
+				run_box(state, unused);
 			} else if (run_bare() < 0) {
 				_exit(1);
 			}
@@ -285,14 +338,14 @@ static int measure(struct launcher *l, unsigned runs)
 {
 	owner = l;
 	owner_pid = getpid();
-	static struct slot s;
-	static struct box b;
-	static struct run run;
 	struct failure f = {0};
-	struct request r = request();
-	double *bare = calloc(runs, sizeof *bare), *warm = calloc(runs, sizeof *warm), *removed = calloc(runs, sizeof *removed);
 	unsigned seconds = runs / RUNS_PER_SECOND_RUN + 1;
+	double *of_run = calloc(runs, MEASURES * sizeof *of_run), *column = calloc(runs, sizeof *column);
 	double *sampled = calloc(seconds, sizeof *sampled), *unsampled = calloc(seconds, sizeof *unsampled);
+	if (!of_run || !column || !sampled || !unsampled) {
+		fail(&f, "bench", "memory");
+		bench_failed(&f);
+	}
 
 	signal(SIGCHLD, SIG_DFL);
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
@@ -301,32 +354,35 @@ static int measure(struct launcher *l, unsigned runs)
 	/* Saturation is measured before this process becomes a slot, because a slot cannot make slots. */
 	bool measured = saturate(l, false, cpus, bare_rates) == 0 && saturate(l, true, cpus * SLOTS_PER_CPU, box_rates) == 0;
 	start_floor();
-	if (!bare || !warm || !removed || !sampled || !unsampled || slot_prepare(&s, l, 0, &f) < 0)
-		bench_failed(&f);
+	struct state *state = become_slot(l, 0);
 	for (unsigned i = 0; i < runs; i++) {
-		park(&s, &b, &run);
+		double *us = of_run + (size_t)i * MEASURES;
+		park(state);
 		usleep(PAUSE_US);
-		bare[i] = floor_us();
+		us[US_BARE] = floor_us();
 		usleep(PAUSE_US);
-		warm[i] = run_box(&s, &b, &run, &r, &removed[i]);
+		run_box(state, us);
 	}
 	for (unsigned i = 0; i < seconds; i++) {
-		unsampled[i] = second_us(&s, &b, &run, false);
-		sampled[i] = second_us(&s, &b, &run, true);
+		unsampled[i] = second_us(state, false);
+		sampled[i] = second_us(state, true);
 	}
 	if (measured) {
 		printf("{\"runs\":%u,\"cpus\":%u,", runs, cpus);
-		print_spread("bare_us", bare, runs, ",");
-		print_spread("warm_us", warm, runs, ",");
-		print_spread("torn_us", removed, runs, ",");
+		for (int m = 0; m < MEASURES; m++) {
+			char name[24];
+			for (unsigned i = 0; i < runs; i++)
+				column[i] = of_run[(size_t)i * MEASURES + (size_t)m];
+			snprintf(name, sizeof name, "%s_us", measure_name[m]);
+			print_spread(name, column, runs, ",");
+		}
 		print_spread("sampled_us", sampled, seconds, ",");
 		print_spread("unsampled_us", unsampled, seconds, ",");
 		print_rates("bare_per_second", bare_rates, ",");
 		print_rates("boxes_per_second", box_rates, "}\n");
 	}
-	free(bare);
-	free(warm);
-	free(removed);
+	free(of_run);
+	free(column);
 	free(sampled);
 	free(unsampled);
 	return !measured;

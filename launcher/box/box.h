@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "slot/resources.h"
+#include "wire/wire.h"
 
 /*
  * A box: namespaces, a work directory and other file systems of a fixed shape, and the init that keeps them. Its init runs no program;
@@ -82,12 +83,8 @@ int work_share(struct slot *s, const struct box *b, struct failure *f);
 int work_release(struct slot *s, struct failure *f);
 /* Returns how many bytes the work directory contains, or -1 with the failure. */
 int64_t work_bytes(const struct box *b, struct failure *f);
-/*
- * Sets whether the kernel stores large files of the work directory in huge pages, which saves 0.9 ms for 2 MiB. The slot uses
- * them only for files that it writes itself: a sparse file of a program would take memory that the program does not use.
- * Returns -1 with errno if the kernel cannot.
- */
-int work_use_huge_pages(const struct slot *s, const struct box *b, bool huge);
+/* Writes the files of a request into the work directory of a box, which no payload has used. */
+int work_write_files(const struct slot *s, const struct box *b, const struct request *r, struct failure *f);
 /*
  * Creates a file or directory, and its parents, in a work directory that no payload has used. `work` is the root of the directory, and
  * `mode` a mode as in FILE_MODES (protocol.def), which can be MODE_DEFAULT.

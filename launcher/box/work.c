@@ -17,7 +17,8 @@
 #include "box/box.h"
 #include "descriptors.h"
 #include "seccomp.h"
-#include "wire/wire.h"
+
+enum { HUGE_PAGES_BYTES = 128 * 1024 /* the files of a step are stored in huge pages if they have so many bytes together */ };
 
 int work_release(struct slot *s, struct failure *f)
 {
@@ -43,15 +44,6 @@ int work_share(struct slot *s, const struct box *b, struct failure *f)
 	err = errno;
 	close(tree);
 	return s->work_shared ? 0 : fail_with(f, err, "mount", "/box");
-}
-
-int work_use_huge_pages(const struct slot *s, const struct box *b, bool huge)
-{
-	if (keyed(setns, b->mount_ns, CLONE_NEWNS) < 0)
-		return -1;
-	int done = (int)keyed(mount, NULL, "/box", NULL, (unsigned long)(MS_REMOUNT | WORK_FLAGS), huge ? "huge=within_size" : "huge=never");
-	slot_return(s);
-	return done;
 }
 
 int64_t work_bytes(const struct box *b, struct failure *f)
@@ -121,5 +113,36 @@ int work_write_file(int work, const char *name, const void *data, size_t size, u
 		done += (size_t)n;
 	}
 	close(fd);
+	return 0;
+}
+
+/*
+ * Sets whether the kernel stores large files of the work directory in huge pages, which saves 0.9 ms for 2 MiB. The slot uses
+ * them only for files that it writes itself: a sparse file of a program would take memory that the program does not use.
+ * Returns -1 with errno if the kernel cannot.
+ */
+static int use_huge_pages(const struct slot *s, const struct box *b, bool huge)
+{
+	if (keyed(setns, b->mount_ns, CLONE_NEWNS) < 0)
+		return -1;
+	int done = (int)keyed(mount, NULL, "/box", NULL, (unsigned long)(MS_REMOUNT | WORK_FLAGS), huge ? "huge=within_size" : "huge=never");
+	slot_return(s);
+	return done;
+}
+
+int work_write_files(const struct slot *s, const struct box *b, const struct request *r, struct failure *f)
+{
+	size_t total = 0;
+	for (unsigned i = 0; i < r->files; i++)
+		total += r->file_data[i].size;
+	bool huge_pages = total >= HUGE_PAGES_BYTES && use_huge_pages(s, b, true) == 0;
+	for (unsigned i = 0; i < r->files; i++) {
+		char name[FILE_PATH_MAX + 1];
+		snprintf(name, sizeof name, "%.*s", (int)r->file_name[i].size, (const char *)r->file_name[i].data);
+		if (work_write_file(b->work, name, r->file_data[i].data, r->file_data[i].size, file_mode(r->file_modes, i), f) < 0)
+			return -1;
+	}
+	if (huge_pages && use_huge_pages(s, b, false) < 0)
+		return fail(f, "mount", "/box as before");
 	return 0;
 }

@@ -41,7 +41,6 @@ enum {
 	 * directory: about 20 KiB, charged to no cgroup. The service needs two steps.
 	 */
 	STEPS_ON_WORK_MAX = 16,
-	HUGE_PAGES_BYTES = 128 * 1024, /* the files of a step are stored in huge pages if they have so many bytes together */
 	IDLE_SHARE = 100, /* a runtime may use 1/IDLE_SHARE of the time that it waits as CPU time, in addition to the limit of its step */
 };
 
@@ -295,24 +294,6 @@ static struct parked *box_for_step(struct session *session, const struct request
 	return p;
 }
 
-/* Writes the files of a request into the work directory of the box. */
-static int write_files(struct session *session, const struct request *r, const struct box *b, struct failure *f)
-{
-	size_t total = 0;
-	for (unsigned i = 0; i < r->files; i++)
-		total += r->file_data[i].size;
-	bool huge_pages = total >= HUGE_PAGES_BYTES && work_use_huge_pages(&session->slot, b, true) == 0;
-	for (unsigned i = 0; i < r->files; i++) {
-		char name[FILE_PATH_MAX + 1];
-		snprintf(name, sizeof name, "%.*s", (int)r->file_name[i].size, (const char *)r->file_name[i].data);
-		if (work_write_file(b->work, name, r->file_data[i].data, r->file_data[i].size, file_mode(r->file_modes, i), f) < 0)
-			return -1;
-	}
-	if (huge_pages && work_use_huge_pages(&session->slot, b, false) < 0)
-		return fail(f, "mount", "/box as before");
-	return 0;
-}
-
 /*
  * Builds the boxes of a step and its peer, with runs that have piped inputs, and writes their files. A step with KEEP_WORK gets a box on
  * the work directory of the previous step. Its peer always gets a new work directory. On failure, the caller removes what was built.
@@ -329,7 +310,7 @@ static int build_pair(struct session *session, const struct request *r[2], struc
 		struct box *box = &session->box[i];
 		if (((i > 0 || !keep) && work_release(&session->slot, f) < 0) ||
 		    build_box_and_run(&session->slot, box, &session->run[i], &want, true, f) < 0 ||
-		    write_files(session, r[i], box, f) < 0)
+		    work_write_files(&session->slot, box, r[i], f) < 0)
 			return -1;
 	}
 	return 0;
@@ -657,7 +638,7 @@ static void serve_step(struct session *session, const struct request *r)
 	bool more = r->number[KEY_MORE];
 
 	struct parked *p = box_for_step(session, r, &f);
-	int ready = p ? write_files(session, r, &p->box, &f) : -1;
+	int ready = p ? work_write_files(&session->slot, &p->box, r, &f) : -1;
 	if (ready == 0 && more)
 		ready = work_share(&session->slot, &p->box, &f);
 	if (ready < 0) {
