@@ -638,7 +638,8 @@ static int limit_swap(const struct groups *g, const struct leaf *leaf, uint64_t 
 		return 0;
 	if (leaf->swap_limit >= 0 && write_number(leaf->swap_limit, most) == 0)
 		return 0;
-	return fail_with(f, leaf->swap_limit < 0 ? ENOENT : errno, "cgroup", "swap limit (the host has swap; boot with swapaccount=1 or turn swap off)");
+	int err = leaf->swap_limit < 0 ? ENOENT : errno;
+	return fail_with(f, err, "cgroup", "swap limit (the host has swap; boot with swapaccount=1 or turn swap off)");
 }
 
 int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, uint64_t processes, struct failure *f)

@@ -80,6 +80,9 @@ static void try_exec_args(const uint8_t *data, size_t size)
 	run.start_ns = 1000;
 	outcome->ended_ns = 2000;
 	check_wall(&watch, 1500);
+	EXPECT(outcome->reason == KILL_WALL || watch.deadline[DEADLINE_WALL] == exec_args->exec_ns);
+	for (int d = 0; outcome->reason == KILL_WALL && d < DEADLINES_OF_LIMITS; d++)
+		EXPECT(watch.deadline[d] == NEVER);
 	read_exec_args(&watch);
 	EXPECT(strnlen(outcome->failure.object, sizeof outcome->failure.object) < sizeof outcome->failure.object);
 	EXPECT(outcome->failure.step || (exec_args->exec_ns && !exec_args->failure.step[0]));
@@ -155,6 +158,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	EXPECT(exec_args);
 	memset(exec_args, 0, sizeof *exec_args);
 	memset(&request, 0, sizeof request);
+	for (int d = 0; d < DEADLINES; d++)
+		watch.deadline[d] = NEVER;
 	leaf = (struct leaf){.dir = {-1, -1, -1, -1}};
 	run = (struct run){.box = &box, .leaf = &leaf, .exec_args = exec_args, .program_fd = -1, .request = &request, .out = &out};
 	switch (data[0] % 4) {

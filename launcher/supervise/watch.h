@@ -188,7 +188,7 @@ void kill_for(struct watch *w, enum kill_reason reason);
 void kill_processes(struct watch *w);
 /* Lets killed processes that exit use idle CPUs, and starts helpers, which end long system calls of the other killed processes. */
 void help_killed_processes(struct watch *w);
-/* Looks whether the killed run uses CPU time. As long as it does, this sends ENDING to the client; otherwise, it gives the run up at last. */
+/* Looks whether the killed run uses CPU time. As long as it does, this sends ENDING to the client; otherwise, it gives up at last. */
 void check_progress(struct watch *w, uint64_t now);
 /* Ends all processes that kill.c has started for the run. */
 void end_helpers(struct watch *w);
