@@ -596,10 +596,10 @@ static int make_group(const struct groups *g, struct leaf *leaf, enum tree t, st
 	return t == TREE_MEMORY ? watch_oom(leaf, f) : 0;
 }
 
-void leaf_name(struct leaf *leaf, unsigned slot, unsigned seat)
+void leaf_name(struct leaf *leaf, unsigned slot, unsigned lane)
 {
 	*leaf = (struct leaf){.swap_limit = -1, .oom_event = -1};
-	snprintf(leaf->name, sizeof leaf->name, "s%u-b%u", slot, seat);
+	snprintf(leaf->name, sizeof leaf->name, "s%u-b%u", slot, lane);
 	for (int t = 0; t < TREE_COUNT; t++)
 		leaf->dir[t] = leaf->tasks[t] = -1;
 	for (int i = 0; i < FACT_COUNT; i++)

@@ -78,8 +78,8 @@ const char *groups_backend(const struct groups *g);
 /* Whether the host has swap space; true if that is not known. */
 bool host_swaps(void);
 
-/* Initializes a leaf that has no groups yet, with a name for this seat of this slot. */
-void leaf_name(struct leaf *leaf, unsigned slot, unsigned seat);
+/* Initializes a leaf that has no groups yet, with a name for this run lane of this slot. */
+void leaf_name(struct leaf *leaf, unsigned slot, unsigned lane);
 /* Makes the groups that the leaf does not have. On failure, leaf_release() removes those that were made. */
 int leaf_make(const struct groups *g, struct leaf *leaf, struct failure *f);
 int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, uint64_t processes, struct failure *f);

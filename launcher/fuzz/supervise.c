@@ -152,7 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!launcher.cpus)
 		launcher.cpus = cpus_open(1, &f);
 	EXPECT(launcher.cpus);
-	/* The memory has exactly the size that it has in a seat, so that the sanitizer detects a read beyond it, and is reused as there. */
+	/* The memory has exactly the size that it has in a run lane, so that the sanitizer detects a read beyond it, and is reused as there. */
 	if (!exec_args)
 		exec_args = malloc(EXEC_ARGS_BYTES);
 	EXPECT(exec_args);

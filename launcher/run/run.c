@@ -27,17 +27,17 @@
 /* ---- building ---- */
 
 /*
- * Takes the seat with the number of the box's lane; NULL if it is in use. Each box has one run, so the seat is free when the lane is.
+ * Takes the run lane with the number of the lane of the box; NULL if it is in use. Each box has one run, so one is free when the other is.
  * A group then has the name of its box: that of the second lane is s0-b1.
  */
-static struct seat *take_seat(struct slot *s, const struct box *b)
+static struct run_lane *take_run_lane(struct slot *s, const struct box *b)
 {
-	struct seat *seat = &s->seat[b->lane - s->lane];
-	if (seat->in_use)
+	struct run_lane *lane = &s->run_lane[b->lane - s->lane];
+	if (lane->in_use)
 		return NULL;
-	seat->in_use = true;
-	memset(seat->exec_args, 0, sizeof *seat->exec_args);
-	return seat;
+	lane->in_use = true;
+	memset(lane->exec_args, 0, sizeof *lane->exec_args);
+	return lane;
 }
 
 /*
@@ -140,11 +140,11 @@ int run_build(struct slot *s, struct run *run, struct box *b, bool piped, struct
 		.built = true, .box = b, .program_fd = -1, .go = -1, .ready = -1, .stdin_fd = -1, .out_fd = -1, .err_fd = -1, .in_fd = -1,
 		.reaped = true,
 	};
-	run->seat = take_seat(s, b);
-	if (!run->seat)
-		return fail_with(f, EBUSY, "box", "no free seat");
-	run->leaf = &run->seat->leaf;
-	run->exec_args = run->seat->exec_args;
+	run->lane = take_run_lane(s, b);
+	if (!run->lane)
+		return fail_with(f, EBUSY, "box", "no free run lane");
+	run->leaf = &run->lane->leaf;
+	run->exec_args = run->lane->exec_args;
 	int done = build(s, run, &args, piped, f);
 	if (piped)
 		close_fd(&args.stdin_fd);
@@ -359,9 +359,9 @@ static void release_leaf(const struct slot *s, struct run *run, struct teardown 
 
 void run_destroy(const struct slot *s, struct run *run, struct teardown *t)
 {
-	if (run->seat) {
+	if (run->lane) {
 		release_leaf(s, run, t);
-		run->seat->in_use = !t->reaped;
+		run->lane->in_use = !t->reaped;
 	}
 	close_fd(&run->program_fd);
 	close_fd(&run->go);

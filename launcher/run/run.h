@@ -57,9 +57,9 @@ struct outcome {
 struct run {
 	bool built;
 	struct box *box;  /* in which the program runs */
-	struct seat *seat;
-	struct leaf *leaf;           /* that of the seat */
-	struct exec_args *exec_args; /* that of the seat */
+	struct run_lane *lane;
+	struct leaf *leaf;           /* that of the run lane */
+	struct exec_args *exec_args; /* that of the run lane */
 	pid_t program;
 	int program_fd;              /* pidfd */
 	int go, ready;               /* eventfds */
@@ -88,7 +88,7 @@ void run_kill(struct run *run);
 /* Kills all processes of the run, and reaps its program. */
 void run_end(struct run *run, struct teardown *t);
 /*
- * Frees the seat and the pipes of a run that has ended, and lists what is left of its groups. Call it after box_destroy(), because the
+ * Frees the run lane and the pipes of a run that has ended, and lists what is left of its groups. Call it after box_destroy(), because the
  * files of the box are charged to the run.
  */
 void run_destroy(const struct slot *s, struct run *run, struct teardown *t);

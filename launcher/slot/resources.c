@@ -1,5 +1,5 @@
 /*
- * Resources of a slot (resources.h): its mounts, its lanes for boxes, its seats for runs, and what programs inherit. slot.c, check.c and
+ * Resources of a slot (resources.h): its mounts, its lanes for boxes and for runs, and what programs inherit. slot.c, check.c and
  * the benchmark prepare them once.
  */
 #define _GNU_SOURCE
@@ -80,12 +80,12 @@ static int lane_open(struct slot *s, struct lane *lane, uid_t uid, struct failur
 	return lane->failure ? 0 : -1;
 }
 
-static int seat_open(struct slot *s, unsigned number, struct failure *f)
+static int run_lane_open(struct slot *s, unsigned number, struct failure *f)
 {
-	struct seat *seat = &s->seat[number];
-	leaf_name(&seat->leaf, s->number, number);
-	seat->exec_args = map_shared(EXEC_ARGS_BYTES, f);
-	return seat->exec_args ? 0 : -1;
+	struct run_lane *lane = &s->run_lane[number];
+	leaf_name(&lane->leaf, s->number, number);
+	lane->exec_args = map_shared(EXEC_ARGS_BYTES, f);
+	return lane->exec_args ? 0 : -1;
 }
 
 static int limit_resources(void)
@@ -146,8 +146,8 @@ int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, stru
 	for (int i = 0; i < LANES; i++)
 		if (lane_open(s, &s->lane[i], users[i], f) < 0)
 			return -1;
-	for (unsigned i = 0; i < SEATS; i++)
-		if (seat_open(s, i, f) < 0)
+	for (unsigned i = 0; i < RUN_LANES; i++)
+		if (run_lane_open(s, i, f) < 0)
 			return -1;
 	if (slot_mounts(s, s->mounts, sizeof s->mounts) < 0)
 		return fail(f, "mount", "list");

@@ -15,7 +15,7 @@
  */
 
 enum { BUILD_TIMEOUT_MS = 10000 };
-enum { LANES = 2, SEATS = LANES, NAMESPACES = 6 };
+enum { LANES = 2, RUN_LANES = LANES, NAMESPACES = 6 };
 
 /*
  * What two boxes of a slot must not share at the same time. A lane serves one box after the other, because creating its namespaces
@@ -29,8 +29,8 @@ struct lane {
 	bool in_use;
 };
 
-/* What two runs of a slot must not share at the same time. A seat serves one run after the other. */
-struct seat {
+/* What two runs of a slot must not share at the same time. A run lane serves one run after the other. */
+struct run_lane {
 	struct leaf leaf;
 	struct exec_args *exec_args;
 	bool in_use;
@@ -45,7 +45,7 @@ struct slot {
 	uint64_t self_ns[NAMESPACES]; /* inodes of the slot's namespaces, in the order of run/controls.c */
 	long self_filter_count; /* how many seccomp filters the slot has before its own; every program inherits them */
 	struct lane lane[LANES];
-	struct seat seat[SEATS];
+	struct run_lane run_lane[RUN_LANES];
 	const struct lane *previous_lane; /* the lane of the last step that used the work directory; NULL if none did */
 	int timeout_ms; /* how long a process of a box may take to become ready */
 	bool work_shared; /* a work directory is mounted in the slot as well, and boxes that are built from now on have it */
@@ -54,7 +54,7 @@ struct slot {
 };
 
 /*
- * Makes the calling process a slot: creates its mount namespace, lanes and seats, and gives it what programs inherit from it: no
+ * Makes the calling process a slot: creates its mount namespace, lanes and run lanes, and gives it what programs inherit from it: no
  * supplementary groups, no keyring of the launcher, fixed limits and the filter. This cannot be undone.
  */
 int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, struct failure *f);
