@@ -47,6 +47,18 @@ export interface ProgramEnd {
   stop(): Promise<void>;
 }
 
+/**
+ * Passes as many of the inputs as the program may still get, in order. @returns `full` if these are not all; otherwise what `give` returns.
+ */
+export async function giveAsManyAsFit(conversation: Conversation, inputs: readonly LiveInput[]): Promise<Given> {
+  const given = await conversation.give(inputs);
+  if (given !== "full") return given;
+  let rest = inputs;
+  for (let size = rest.length >> 1; size > 0; size >>= 1)
+    while (size <= rest.length && (await conversation.give(rest.slice(0, size))) === "given") rest = rest.slice(size);
+  return given;
+}
+
 export interface FollowOptions {
   /** The mark of the last piece that the reader has; null for none. */
   readonly after?: LiveMark | null;
@@ -60,7 +72,10 @@ export interface FollowOptions {
 
 /** What a reader gets at once. */
 export interface Followed extends LiveOutput {
-  /** Where the output begins that the reader does not have, in bytes of each stream; null if it has seen nothing of the log. */
+  /**
+   * Where the output of the last attempt begins that the reader does not have, in bytes of each stream; null if it has seen nothing of the
+   * log of any attempt.
+   */
   readonly position: Readonly<Record<LivePiece["stream"], number>> | null;
 }
 
@@ -92,7 +107,11 @@ export async function* follow(
       if (!output) return;
       const last = output.pieces.at(-1);
       if (last) seen = { fence: last.fence, n: last.n };
-      yield { ...output, pieces: output.pieces.flatMap((piece) => rest.of(piece)), position: rest.position };
+      yield {
+        ...output,
+        pieces: output.pieces.flatMap((piece) => rest.of(piece)),
+        position: rest.position(output.fence),
+      };
       release?.();
       release = undefined;
       if (output.isWithheld || isTerminal(output.status)) return;
@@ -132,9 +151,10 @@ class Rest {
     this.#after = after;
   }
 
-  /** Where the output begins that the reader does not have; null if nothing of the log has come here. */
-  get position(): Followed["position"] {
+  /** @param fence of the last attempt, of which the reader may have seen nothing yet. */
+  position(fence: number): Followed["position"] {
     if (this.#fence === null) return null;
+    if (this.#fence < fence) return { stdout: 0, stderr: 0 };
     const lacksFrom = (stream: LivePiece["stream"]) => this.#ends[stream] - this.#begun[stream].length;
     return { stdout: lacksFrom("stdout"), stderr: lacksFrom("stderr") };
   }

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Store } from "../store/store.ts";
 import type { Claim, Lease } from "../store/submissions/types.ts";
-import type { Conversation, ProgramEnd } from "./conversation.ts";
+import type { Conversation, Given, ProgramEnd } from "./conversation.ts";
 import { InProcessConversation, inputBudget } from "./in-process.ts";
 import { StoredConversation, StoredProgramEnd } from "./stored.ts";
 
@@ -22,6 +22,8 @@ export class Conversations {
   /** The conversations in the memory of this process, by the id of the submission. */
   readonly #inProcess = new Map<string, InProcessConversation>();
   readonly #begun = new WeakMap<Lease, ProgramEnd>();
+  /** The last `give` under way for a submission, by its id. */
+  readonly #giving = new Map<string, Promise<unknown>>();
 
   constructor(options: ConversationsOptions) {
     this.#options = options;
@@ -35,11 +37,29 @@ export class Conversations {
       return conversation?.accountId === accountId ? conversation : stored;
     };
     return {
-      give: (inputs) => now().give(inputs),
+      give: (inputs) => this.#afterEarlier(id, () => now().give(inputs)),
       read: (seen, admit) => now().read(seen, admit),
       // The same for both, and it announces as well that one follows the other.
       onChange: (listener) => stored.onChange(listener),
     };
+  }
+
+  /**
+   * Calls `give` after all earlier ones for this submission. So input in memory comes after all input that is still being stored, and
+   * counts with it; and many clients of one submission do not occupy the connections to the database.
+   */
+  async #afterEarlier(id: string, give: () => Promise<Given>): Promise<Given> {
+    const earlier = this.#giving.get(id);
+    const given = (async () => {
+      await earlier?.catch(() => {});
+      return await give();
+    })();
+    this.#giving.set(id, given);
+    try {
+      return await given;
+    } finally {
+      if (this.#giving.get(id) === given) this.#giving.delete(id);
+    }
   }
 
   /** The end of a claimed submission whose program runs in this process. Later calls return the same end. */

@@ -41,7 +41,7 @@ export class InProcessConversation implements Conversation, ProgramEnd {
   #loading: Promise<void>;
   /** The number of the last piece that was read from the database. */
   #loadedTo = 0;
-  #given = { pieces: 0, bytes: 0 };
+  #given: { readonly pieces: number; readonly bytes: number };
   #woken = Promise.withResolvers<void>();
   #isOver = false;
 
@@ -50,6 +50,7 @@ export class InProcessConversation implements Conversation, ProgramEnd {
     this.#claim = claim;
     this.accountId = claim.submission.accountId;
     this.#waitingInput = waitingInput;
+    this.#given = { pieces: 0, bytes: claim.program.stdin.length };
     this.#log = new OutputLog(claim.lease.fence, () => store.live.announce(claim.submission.id));
     if (!claim.takesInput) {
       this.#loading = Promise.resolve();
@@ -57,16 +58,13 @@ export class InProcessConversation implements Conversation, ProgramEnd {
       return;
     }
     // A client can have begun to give input before the claim. It is notified after the commit, and gives more only then.
-    this.#unsubscribe = store.liveInput.onInput(claim.submission.id, () => {
-      this.#loading = this.#loading.then(() => this.#load());
-      this.#loading.catch(() => {});
-    });
+    this.#unsubscribe = store.liveInput.onInput(claim.submission.id, () => this.#loadAgain());
     this.#loading = this.#load();
     this.#loading.catch(() => {}); // `give` and `inputs` report it
   }
 
   async give(inputs: readonly LiveInput[]): Promise<Given> {
-    await this.#loading;
+    await this.#loaded();
     if (this.#isOver) return "ended";
     if (!this.#claim.takesInput) return "takesNone";
     const bytes = bytesOf(inputs);
@@ -89,10 +87,10 @@ export class InProcessConversation implements Conversation, ProgramEnd {
       found.push(piece);
       bytes += piece.bytes.length;
     }
-    const status = "running";
-    if (found.length > 0 && !(await admit(bytes))) return { status, pieces: [], isWithheld: true };
+    const state = { status: "running", fence: this.#claim.lease.fence } as const;
+    if (found.length > 0 && !(await admit(bytes))) return { ...state, pieces: [], isWithheld: true };
     // A slow reader must not keep the whole log in memory after the end of the run.
-    return { status, pieces: found.map((piece) => ({ ...piece, bytes: Buffer.from(piece.bytes) })) };
+    return { ...state, pieces: found.map((piece) => ({ ...piece, bytes: Buffer.from(piece.bytes) })) };
   }
 
   onChange(listener: () => void): () => void {
@@ -108,7 +106,7 @@ export class InProcessConversation implements Conversation, ProgramEnd {
     over.addEventListener("abort", wake);
     try {
       while (!over.aborted) {
-        await this.#loading;
+        await this.#loaded();
         const next = this.#queue.shift();
         if (!next) {
           this.#woken = Promise.withResolvers();
@@ -134,10 +132,26 @@ export class InProcessConversation implements Conversation, ProgramEnd {
     this.#log.end();
   }
 
-  #add(input: LiveInput, release: Release = () => {}): void {
+  #add(given: LiveInput, release: Release = () => {}): void {
+    const input = given.kind === "bytes" ? { ...given, bytes: unpooled(given.bytes) } : given;
     this.#queue.push({ input, release });
     this.#given = { pieces: this.#given.pieces + 1, bytes: this.#given.bytes + bytesOf([input]) };
     this.#woken.resolve();
+  }
+
+  #loadAgain(): void {
+    this.#loading = this.#loading.catch(() => {}).then(() => this.#load());
+    this.#loading.catch(() => {}); // `give` and `inputs` report it
+  }
+
+  /** Waits for what clients gave before. If the database was not available, it is read once more. */
+  async #loaded(): Promise<void> {
+    try {
+      await this.#loading;
+    } catch {
+      this.#loadAgain();
+      await this.#loading;
+    }
   }
 
   /** Reads what clients gave before the conversation began. */
@@ -151,6 +165,13 @@ export class InProcessConversation implements Conversation, ProgramEnd {
       }
     }
   }
+}
+
+/** A copy in memory of its own. Without it, a short piece that waits would keep a block of 8 KiB that Node shares among small buffers. */
+function unpooled(bytes: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(copy);
+  return copy;
 }
 
 function bytesOf(inputs: readonly LiveInput[]): number {

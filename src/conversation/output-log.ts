@@ -60,7 +60,7 @@ const PACE_MS = 20;
 /** How many announcements need not wait after an input of a client, which waits for an answer. */
 const EAGER = 2;
 /** The most pieces whose order between the streams is kept. Later announcements have one part of each stream. */
-const MAX_ORDERED_PIECES = 4_096;
+export const MAX_ORDERED_PIECES = 4_096;
 /** The most bytes of a piece, so that one read is short. */
 const MAX_PIECE_BYTES = 65_536;
 

@@ -6,7 +6,7 @@ import type { LiveMark, LiveOutput as LiveOutputRead, LivePiece } from "../store
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/submissions/types.ts";
 import type { Conversation, ProgramEnd } from "./conversation.ts";
-import { Unannounced } from "./output-log.ts";
+import { MAX_ORDERED_PIECES, Unannounced } from "./output-log.ts";
 
 type Stream = LivePiece["stream"];
 
@@ -153,7 +153,7 @@ export class LiveOutput {
   async #add(): Promise<void> {
     const gathered = this.#gathered;
     this.#gathered = new Map();
-    const pieces = this.#unannounced.take().map(({ stream, at, size }): LivePiece => {
+    const pieces = this.#unannounced.take(this.#n < MAX_ORDERED_PIECES).map(({ stream, at, size }): LivePiece => {
       const { at: from = 0, bytes } = gathered.get(stream) ?? {};
       return { stream, at, bytes: bytes?.bytes().subarray(at - from, at - from + size) ?? Buffer.alloc(0) };
     });

@@ -58,8 +58,8 @@ export async function runSteps(
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Runs the execute step of a program to which clients give input, and passes it what they give, in order. If that cannot be read, the
- * program gets no more input. It then runs until it ends by itself or reaches a limit.
+ * Runs the execute step of a program to which clients give input, and passes it its stdin and then what they give, in order. If that
+ * cannot be read, the program gets no more input. It then runs until it ends by itself or reaches a limit.
  * @param onFailure called with the error if the input of clients cannot be read.
  */
 export async function runWithInput(
@@ -70,10 +70,11 @@ export async function runWithInput(
   onOutput?: OnOutput,
 ): Promise<StepReport> {
   const over = new AbortController();
-  const running = slot.run({ ...step, live: true }, onOutput).finally(() => over.abort());
+  const running = slot.run({ ...step, stdin: NOTHING, live: true }, onOutput).finally(() => over.abort());
   // An empty piece of output is the sign for clients that the program has started.
   onOutput?.("stdout", NOTHING);
   const passing = async () => {
+    await pass(slot, { kind: "bytes", bytes: step.stdin });
     for await (const input of conversation.inputs(over.signal)) await pass(slot, input);
   };
   await Promise.all([running, passing().catch(onFailure)]);

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { WebSocket } from "ws";
-import { type Conversation, follow } from "../../conversation/conversation.ts";
+import { type Conversation, follow, giveAsManyAsFit } from "../../conversation/conversation.ts";
 import { ClientError, clientError } from "../../domain/error.ts";
 import type { Language } from "../../domain/language.ts";
 import { isTerminal } from "../../domain/submission.ts";
@@ -64,13 +64,17 @@ export class Session {
 
   async #takeAll(messages: readonly Message[]): Promise<void> {
     const inputs: LiveInput[] = [];
-    for (const message of messages) {
-      await this.#answers.eventLoop.turn(this.#socket.owner);
-      if (this.#socket.isClosed) return;
-      const input = await this.#take(message);
-      if (input) inputs.push(input);
+    try {
+      for (const message of messages) {
+        await this.#answers.eventLoop.turn(this.#socket.owner);
+        if (this.#socket.isClosed) break;
+        const input = await this.#take(message);
+        if (input) inputs.push(input);
+      }
+    } finally {
+      // The program gets everything that the client has sent before a message that is refused.
+      if (inputs.length > 0) await this.#give(inputs);
     }
-    if (inputs.length > 0) await this.#give(inputs);
   }
 
   /** Handles one message. @returns the input for the program that the message has; undefined if it has none. */
@@ -95,13 +99,15 @@ export class Session {
   async #start(init: object): Promise<void> {
     const caller = callerOf(this.#request);
     const { runtime, language, fields } = readProgram(init, caller, this.#dependencies);
-    const { stdin } = init as { readonly stdin?: string | null };
-    const valid = toSubmitRequest({ ...fields, stdin: stdin ?? "" }, caller, this.#dependencies);
+    const { stdin } = init as { readonly stdin?: string };
+    // The input is no `stdin` of the submission: a worker of release 0.1.0, which may run it during an upgrade, would not pass that on.
+    const valid = toSubmitRequest({ ...fields, stdin: "" }, caller, this.#dependencies);
     const { submission } = await accept(valid, caller, this.#dependencies, { live: true, takesInput: true });
     this.#id = submission.id;
     if (this.#socket.over.aborted) return this.#leave();
     const conversation = this.#dependencies.conversations.of(submission.id, submission.accountId);
     this.#conversation = conversation;
+    if (stdin) await this.#give([{ kind: "bytes", bytes: Buffer.from(stdin) }]);
     await this.#socket.send({
       type: "runtime",
       language: runtime.language,
@@ -113,7 +119,7 @@ export class Session {
 
   async #give(inputs: readonly LiveInput[]): Promise<void> {
     await this.#socket.checkKey();
-    const given = await this.#conversation?.give(inputs);
+    const given = this.#conversation && (await giveAsManyAsFit(this.#conversation, inputs));
     if (given === "full")
       throw clientError("foreignRequest", [
         `a program gets at most ${MAX_LIVE_INPUT.bytes} bytes of input, in ${MAX_LIVE_INPUT.pieces} messages`,

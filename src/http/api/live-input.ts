@@ -2,11 +2,13 @@ import { constants } from "node:os";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { WebSocket } from "ws";
 import { z } from "zod";
+import { giveAsManyAsFit } from "../../conversation/conversation.ts";
 import { ClientError, clientError, type ErrorCode } from "../../domain/error.ts";
 import { jsonPieces, longBytes } from "../../domain/json-pieces.ts";
 import type { Submission } from "../../domain/submission.ts";
 import { StoreUnavailable } from "../../store/database/errors.ts";
 import { type LiveInput, MAX_LIVE_INPUT } from "../../store/live/input.ts";
+import { isStillValid } from "../access/auth.ts";
 import { parseJson } from "../body/json-body.ts";
 import { checkShape } from "../body/json-shape.ts";
 import { type Message, MessageSocket } from "../listener/message-socket.ts";
@@ -128,6 +130,8 @@ async function find({ request, caller, path: { id } }: Call<{ readonly id: strin
 /** Gives the input to the program of a submission. @throws ClientError, one of GIVE_ERRORS. */
 async function giveTo(call: Call<{ readonly id: string }>, services: Services, inputs: readonly LiveInput[]) {
   const { id, accountId, status }: Submission = await find(call, services);
+  // The body can have taken half a minute to arrive.
+  if (!(await isStillValid(call.request, services.dependencies.store.keys))) throw clientError("unauthorized", []);
   const given = await services.dependencies.conversations.of(id, accountId).give(inputs);
   if (given === "takesNone") throw clientError("takesNoInput", []);
   if (given === "ended") throw clientError("runEnded", []);
@@ -232,14 +236,22 @@ class RunSocket {
 
   async #take(messages: readonly Message[]): Promise<void> {
     const inputs: LiveInput[] = [];
-    for (const message of messages) {
-      await this.#services.answers.eventLoop.turn(this.#socket.owner);
-      if (this.#socket.isClosed) return;
-      inputs.push(...toInput(message));
+    try {
+      for (const message of messages) {
+        await this.#services.answers.eventLoop.turn(this.#socket.owner);
+        if (this.#socket.isClosed) break;
+        inputs.push(...toInput(message));
+      }
+    } finally {
+      // The program gets everything that the client has sent before a message that is refused.
+      await this.#give(inputs);
     }
+  }
+
+  async #give(inputs: readonly LiveInput[]): Promise<void> {
     if (inputs.length === 0) return;
     await this.#socket.checkKey();
-    const given = await this.#watched.conversation.give(inputs);
+    const given = await giveAsManyAsFit(this.#watched.conversation, inputs);
     if (given === "takesNone") throw clientError("takesNoInput", []);
     if (given === "full") throw inputFull();
     if (given === "noRoom") throw noRoom(this.#request);

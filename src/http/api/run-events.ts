@@ -72,15 +72,18 @@ export async function* runEvents(
   let sentStatus: string | undefined;
   let checkedAt = performance.now();
   let lastSentAt = checkedAt;
+  const check = async () => {
+    if (performance.now() - checkedAt < CHECK_MS) return;
+    if (!(await isAllowed())) throw clientError("unauthorized", []);
+    checkedAt = performance.now();
+  };
   const take = (bytes: number) => answers.budget.takeInTime(owner, bytes, over);
   const everyMs = Math.min(CHECK_MS, heartbeatMs);
   for await (const followed of follow(conversation, { after, take, over, everyMs })) {
-    const { status, pieces, position, isWithheld } = followed;
+    const { status, fence, pieces, position, isWithheld } = followed;
+    await answers.eventLoop.turn(owner);
     const began = performance.now();
-    if (began - checkedAt >= CHECK_MS) {
-      if (!(await isAllowed())) throw clientError("unauthorized", []);
-      checkedAt = performance.now();
-    }
+    await check();
     if (isWithheld) throw noRoom(request);
     if (!isTerminal(status) && status !== sentStatus) yield { type: "status", status };
     sentStatus = status;
@@ -98,8 +101,11 @@ export async function* runEvents(
       if (!end) break;
       // A client that has seen nothing of the log has everything in the record.
       for (const stream of ["stdout", "stderr"] as const) {
-        for (const event of position && end.output ? texts.rest(stream, end.output[stream], position[stream]) : []) {
+        const rest = position && end.output ? texts.rest(fence, stream, end.output[stream], position[stream]) : [];
+        for (const event of rest) {
           yield event;
+          if (performance.now() - began > READ_MS) throw noRoom(request);
+          await check();
           await answers.eventLoop.turn(owner);
         }
       }
@@ -169,18 +175,23 @@ class Texts {
   #decoders: Partial<Record<LivePiece["stream"], TextDecoder>> = {};
 
   of({ fence, stream, bytes }: LivePiece & LiveMark): string {
-    if (fence !== this.#fence) this.#decoders = {}; // the program was started again
-    this.#fence = fence;
+    this.#begin(fence);
     return this.#decoder(stream).decode(bytes, { stream: true });
   }
 
   /** The last bytes of a stream, and the end of a character that never ended. @param from the position after what was decoded. */
-  *rest(stream: LivePiece["stream"], whole: Buffer, from: number): Generator<RunEvent, void, undefined> {
+  *rest(fence: number, stream: LivePiece["stream"], whole: Buffer, from: number): Generator<RunEvent, void, undefined> {
+    this.#begin(fence);
     for (let at = from; at < whole.length || at === from; at += SLICE) {
       const isLast = at + SLICE >= whole.length;
       const text = this.#decoder(stream).decode(whole.subarray(at, at + SLICE), { stream: !isLast });
       if (text !== "") yield { type: stream, at, text, id: null };
     }
+  }
+
+  #begin(fence: number): void {
+    if (fence !== this.#fence) this.#decoders = {}; // the program was started again
+    this.#fence = fence;
   }
 
   #decoder(stream: LivePiece["stream"]): TextDecoder {

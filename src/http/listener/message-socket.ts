@@ -229,7 +229,8 @@ export class MessageSocket {
   }
 
   #checkAlive(): void {
-    if (this.#isAlive) this.#socket.ping();
+    // While its messages are taken, the socket is paused, so a pong could not arrive.
+    if (this.#isAlive || this.#isTaking) this.#socket.ping();
     else this.#socket.terminate();
     this.#isAlive = false;
   }

@@ -1,4 +1,4 @@
-import type { Transaction } from "kysely";
+import { sql, type Transaction } from "kysely";
 import { isTerminal, MAX_STDIN_BYTES, type Status } from "../../domain/submission.ts";
 import type { Database } from "../database/database.ts";
 import type { Notifier } from "../database/notifier.ts";
@@ -16,6 +16,8 @@ export const MAX_LIVE_INPUT = { bytes: MAX_STDIN_BYTES, pieces: 10_000 } as cons
 
 /** The most pieces that one read returns. */
 const MAX_READ = 256;
+/** The most rows of one statement, because SQLite bounds the parameters of a statement. */
+const MAX_INSERT = 1_000;
 
 /** Input for a running program, its end, or a signal. */
 export type LiveInput =
@@ -32,12 +34,12 @@ export type GiveResult = "given" | "full" | "takesNone" | "ended";
 export type LiveInputStore = ReturnType<typeof liveInputStore>;
 
 /**
- * Input that clients give to programs while they run. The stdin of the submission is the first piece (enqueue.ts). Clients add it, the worker reads it, and the end of the submission deletes it. If a
- * run is repeated, its worker reads the input from the beginning.
+ * Input that clients give to programs while they run, after the stdin of the submission. Clients add it, the worker reads it, and the end
+ * of the submission deletes it.
  */
 export function liveInputStore({ db, abilities }: Database, transactions: Transactions, wakeups: Notifier) {
   return {
-    /** Adds input for a submission that takes it. For each submission, the caller makes one call at a time. */
+    /** Adds input for a submission that takes it, after all input of earlier calls. */
     give(id: string, accountId: string, inputs: readonly LiveInput[]): Promise<GiveResult> {
       return transactions.runUnflushed((trx) => give(trx, !abilities.oneWriter, id, accountId, inputs), {
         notifications: (given) => (given === "given" ? [{ kind: "input", id }] : []),
@@ -74,7 +76,8 @@ async function give(
   const submission = await trx
     .selectFrom("submissions")
     .select(["seq", "status", "live", "takes_input"])
-    .$if(locked, (row) => row.forShare()) // for the reason that heldSeq in output.ts states
+    // For the reason that heldSeq in output.ts states. This lock is also exclusive, because two calls must not use the same numbers.
+    .$if(locked, (row) => row.forNoKeyUpdate())
     .where("id", "=", id)
     .where("account_id", "=", accountId)
     .executeTakeFirst();
@@ -87,7 +90,7 @@ async function give(
     .orderBy("n", "desc")
     .limit(1)
     .executeTakeFirst();
-  let [n, total] = [last?.n ?? 0, last?.total ?? 0];
+  let [n, total] = last ? [last.n, last.total] : [0, await stdinBytes(trx, submission.seq)];
   const rows = inputs.map((input) => {
     const bytes = input.kind === "bytes" ? input.bytes : null;
     n += 1;
@@ -95,8 +98,21 @@ async function give(
     return { submission_seq: submission.seq, n, total, bytes, signal: input.kind === "signal" ? input.signal : null };
   });
   if (n > MAX_LIVE_INPUT.pieces || total > MAX_LIVE_INPUT.bytes) return "full";
-  if (rows.length > 0) await trx.insertInto("live_input").values(rows).execute();
+  for (let at = 0; at < rows.length; at += MAX_INSERT)
+    await trx
+      .insertInto("live_input")
+      .values(rows.slice(at, at + MAX_INSERT))
+      .execute();
   return "given";
+}
+
+async function stdinBytes(trx: Transaction<Schema>, seq: number): Promise<number> {
+  const found = await trx
+    .selectFrom("programs")
+    .select(sql<number>`octet_length(stdin)`.as("bytes"))
+    .where("submission_seq", "=", seq)
+    .executeTakeFirst();
+  return Number(found?.bytes ?? 0);
 }
 
 function toInput(bytes: Buffer | null, signal: number | null): LiveInput {

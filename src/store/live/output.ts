@@ -68,7 +68,7 @@ export function liveStore({ db, abilities }: Database, transactions: Transaction
     ): Promise<LiveOutput | undefined> {
       const submission = await db
         .selectFrom("submissions")
-        .select(["seq", "status", "started_at"])
+        .select(["seq", "status", "fence", "started_at"])
         .where("id", "=", id)
         .executeTakeFirst();
       if (!submission) return undefined;
@@ -84,13 +84,14 @@ export function liveStore({ db, abilities }: Database, transactions: Transaction
         );
       }
       const status = statusOf(submission);
+      const { fence } = submission;
       const sizes = await pieces.select(sql<number>`octet_length(bytes)`.as("size")).execute();
-      if (sizes.length === 0) return { status, pieces: [] };
+      if (sizes.length === 0) return { status, fence, pieces: [] };
       if (!(await admit(sizes.reduce((sum, { size }) => sum + Number(size), 0)))) {
-        return { status, pieces: [], isWithheld: true };
+        return { status, fence, pieces: [], isWithheld: true };
       }
       const read = await pieces.select(["fence", "n", "stream", "at", "bytes"]).limit(sizes.length).execute();
-      return { status, pieces: read } as LiveOutput;
+      return { status, fence, pieces: read } as LiveOutput;
     },
 
     /** Calls the listeners of `onChange` in this process: there is new output that the database does not have. */

@@ -17,6 +17,8 @@ export interface LiveOutput {
   /** Set if there is output that was not read, because `admit` returned false. */
   readonly isWithheld?: true;
   readonly status: Status;
+  /** The fence of the last attempt; 0 before the first one. */
+  readonly fence: number;
   /** The pieces after the mark, in order. If the run is repeated, `at` starts at 0 again. */
   readonly pieces: readonly (LivePiece & LiveMark)[];
 }

@@ -154,20 +154,12 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
     .returning(["seq", "id"])
     .execute();
   const seqs = new Map(rows.map(({ id, seq }) => [id, seq]));
-  const programs = accepted.flatMap(({ submission, program, takesInput, judgement }) => {
+  const programs = accepted.flatMap(({ submission, program, judgement }) => {
     const seq = seqs.get(submission.id);
     if (seq === undefined && judgement) throw new Error("the first run of a judgement was not inserted");
-    if (seq === undefined || judgement) return [];
-    const { stdin, ...row } = fromProgram(program);
-    return [{ submission_seq: seq, ...row, stdin: takesInput ? Buffer.alloc(0) : stdin }];
+    return seq === undefined || judgement ? [] : [{ submission_seq: seq, ...fromProgram(program) }];
   });
   if (programs.length > 0) await trx.insertInto("programs").values(programs).execute();
-  // The stdin of a submission that takes input is the beginning of that input.
-  const inputs = accepted.flatMap(({ submission: { id }, program: { stdin: bytes }, takesInput }) => {
-    const seq = takesInput && bytes.length > 0 ? seqs.get(id) : undefined;
-    return seq === undefined ? [] : [{ submission_seq: seq, n: 1, total: bytes.length, bytes, signal: null }];
-  });
-  if (inputs.length > 0) await trx.insertInto("live_input").values(inputs).execute();
   const foreign = accepted.flatMap(({ submission: { id, accountId }, foreign }) => {
     const seq = seqs.get(id);
     return foreign && seq !== undefined ? [{ seq, accountId, foreign }] : [];

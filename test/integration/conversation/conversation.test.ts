@@ -275,9 +275,26 @@ onEachImplementation((setup) => {
     const ends = (amount: number) => Array<LiveInput>(amount).fill({ kind: "end" });
     assert.equal(await conversation.give(ends(MAX_LIVE_INPUT.pieces - 2)), "full");
     for (let n = 0; n < 9; n++) assert.equal(await conversation.give(ends(1_000)), "given");
-    assert.equal(await conversation.give(ends(997)), "full");
-    assert.equal(await conversation.give(ends(996)), "given");
+    assert.equal(await conversation.give(ends(998)), "full");
+    assert.equal(await conversation.give(ends(997)), "given");
     assert.equal(await conversation.give(ends(1)), "full");
+  });
+
+  test("input that is being stored when the run begins comes first, and counts", LIMIT, async (t) => {
+    const { conversation, worker, claim } = await setUp(t, setup);
+    const claimed = await claim();
+    const most = "x".repeat(MAX_LIVE_INPUT.bytes - 1);
+    const early = conversation.give([bytes(most)]);
+    const end = worker.begin(claimed);
+    const later = [conversation.give([bytes("yy")]), conversation.give([bytes("z")])];
+    assert.deepEqual([await early, ...(await Promise.all(later))], ["given", "full", "given"]);
+    const over = new AbortController();
+    const got: LiveInput[] = [];
+    for await (const input of end.inputs(over.signal)) {
+      got.push(input);
+      if (got.length === 2) over.abort();
+    }
+    assert.deepEqual(got, [bytes(most), bytes("z")]);
   });
 
   test("input is for runs of the account that take it", LIMIT, async (t) => {

@@ -11,7 +11,7 @@ import { type Answer, Line } from "./wire.ts";
 
 const REQUESTS = SKIPS_LONG ? 3_500 : 20_500;
 const CHUNK = 500;
-const DRAIN_EVERY = 100;
+const DRAIN_EVERY = 150;
 const LINES = 8;
 /** The same requests on every run; set ASSAY_TEST_SEED to vary them. */
 const SEED = Number(process.env.ASSAY_TEST_SEED ?? 20_260_101);

@@ -45,8 +45,16 @@ async function serving(t: TestContext, options: Options = {}) {
       await store.submissions.finish(claim.lease, outcome);
       conversations.forget(claim);
     };
+    /** Gives the run up, as after a failure of the platform. */
+    const abandon = async (store: () => Promise<void>) => {
+      over.abort();
+      await passed;
+      await conversations.stop(claim);
+      await store();
+      conversations.forget(claim);
+    };
     t.after(() => over.abort());
-    return { claim, got, write, finish, gets: (amount: number) => until(() => got.length >= amount) };
+    return { claim, got, write, finish, abandon, gets: (amount: number) => until(() => got.length >= amount) };
   };
   const client = (id: string, more: { key?: string; after?: string; headers?: Record<string, string> } = {}) => {
     const made = new RunClient({ ...running, key: running.defaultKey, id, ...more });
@@ -82,14 +90,13 @@ onEachImplementation((open, inProcess) => {
     const early = await post(id, "input", { input: "before\n" });
     assert.deepEqual([early.status, early.json], [202, { id, status: "pending" }]);
     const { claim, got, gets, finish } = await run();
-    assert.deepEqual([claim.takesInput, claim.live, claim.program.stdin.length], [true, true, 0]);
+    assert.deepEqual([claim.takesInput, claim.live, String(claim.program.stdin)], [true, true, "first\n"]);
     const during = await post(id, "input", { input: { base64: Buffer.from([0xff, 0]).toString("base64") } });
     assert.deepEqual([during.status, during.json], [202, { id, status: "running" }]);
     assert.equal((await post(id, "signal", { signal: "SIGUSR1" })).status, 202);
     assert.equal((await post(id, "input/end")).status, 202);
-    await gets(5);
+    await gets(4);
     assert.deepEqual(got, [
-      bytes("first\n"),
       bytes("before\n"),
       { kind: "bytes", bytes: Buffer.from([0xff, 0]) },
       { kind: "signal", signal: 10 },
@@ -216,6 +223,42 @@ onEachImplementation((open, inProcess) => {
     assert.deepEqual([resumed.output(), resumed.output("stderr")], [stdout.toString().slice(1), "e2"]);
     const texts = [...(await events).text.matchAll(/^event: stdout\ndata: (.*)$/gm)];
     assert.equal(texts.map(([, data = ""]) => JSON.parse(data).text).join(""), stdout.toString());
+  });
+
+  test("a client that has followed a failed attempt gets the whole output of the next one", LIMIT, async (t) => {
+    const { submit, run, client, store } = await serving(t, { open, inProcess });
+    const id = await submit({ live_input: false, stream: true });
+    const { write, claim, abandon } = await run();
+    const one = client(id);
+    write("random 1\n\u{1f600}".slice(0, -1));
+    await one.until(() => one.output().startsWith("random 1\n"));
+    await abandon(async () => assert.ok(await store.submissions.repeat(claim.lease)));
+    const { finish } = await run();
+    const stdout = Buffer.from("random 2\nand more\n");
+    await finish(buildOutcome({ execute: report({ stdout }) }));
+    assert.equal(await one.closed, "1000 the run has ended");
+    const last = one.received.filter(({ type }) => type === "stdout").at(-1);
+    assert.deepEqual([last.at, last.text], [0, stdout.toString()]);
+  });
+
+  test("a program gets what a client sent before a message that is refused", LIMIT, async (t) => {
+    const { submit, run, client } = await serving(t, { open, inProcess });
+    const [bad, full] = [await submit(), await submit()];
+    const lines = Array.from({ length: 50 }, (_, n) => bytes(`line ${n}\n`));
+    const one = client(bad);
+    await one.send(...lines.map((line) => (line.kind === "bytes" ? line.bytes : "")), "{", Buffer.from("after"));
+    assert.equal(await one.closed, "1008 malformedJson");
+    const first = await run();
+    await first.gets(lines.length);
+    assert.deepEqual(first.got, lines);
+    const other = client(full);
+    const pieces = Array.from({ length: 9 }, () => Buffer.alloc(30_000, "x"));
+    await other.send(...pieces);
+    assert.equal(await other.closed, "1008 inputFull");
+    const second = await run();
+    await second.gets(8);
+    await sleep(50);
+    assert.equal(second.got.length, 8);
   });
 
   test("a client that leaves does not end the run, and one that comes later gets what it missed", LIMIT, async (t) => {

@@ -74,6 +74,44 @@ onEachDatabase((temporaryStore) => {
     assert.equal(await rows(temporary), 9_002);
   });
 
+  test("calls at the same time lose nothing, and a call can have many pieces", async (t) => {
+    const { store } = await temporaryStore(t);
+    const { claim, account, id } = await claimed(store);
+    const given = Array.from({ length: 32 }, (_, n) =>
+      store.liveInput.give(id, account, [bytes(`${n},`), bytes(`${n};`)]),
+    );
+    assert.deepEqual([...new Set(await Promise.all(given))], ["given"]);
+    const all: LiveInput[] = [];
+    for (let after = 0; after < 64; ) {
+      const read = (await store.liveInput.read(claim.lease, after)) ?? [];
+      assert.ok(read.length > 0);
+      for (const [n, input] of read) {
+        assert.equal(n, ++after);
+        all.push(input);
+      }
+    }
+    const texts = all.map((input) => (input.kind === "bytes" ? input.bytes.toString() : ""));
+    // The pieces of a call are together.
+    for (let at = 0; at < 64; at += 2) assert.equal(texts[at]?.replace(",", ";"), texts[at + 1]);
+    assert.equal(new Set(texts).size, 64);
+    const many = Array<LiveInput>(MAX_LIVE_INPUT.pieces - 64).fill({ kind: "end" });
+    assert.equal(await store.liveInput.give(id, account, many), "given");
+  });
+
+  test("the stdin of a submission remains, and counts as input", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "key");
+    await enqueue(store, key, { live: true, takesInput: true, stdin: "four" });
+    const [claim] = await store.submissions.claim("w", 1_000);
+    assert.ok(claim);
+    assert.equal(String(claim.program.stdin), "four");
+    const { id } = claim.submission;
+    const rest = Buffer.alloc(MAX_LIVE_INPUT.bytes - 4, "x");
+    assert.equal(await store.liveInput.give(id, key.accountId, [{ kind: "bytes", bytes: rest }, bytes("x")]), "full");
+    assert.equal(await store.liveInput.give(id, key.accountId, [{ kind: "bytes", bytes: rest }]), "given");
+    assert.equal(await store.liveInput.give(id, key.accountId, [bytes("x")]), "full");
+  });
+
   test("input is for submissions that take it, of the account alone", async (t) => {
     const { store } = await temporaryStore(t);
     const other = await addKey(store, "other");

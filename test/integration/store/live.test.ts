@@ -35,7 +35,11 @@ onEachDatabase((temporaryStore) => {
     const { store } = temporary;
     const { lease, live } = await claimed(store);
     assert.equal(live, true);
-    assert.deepEqual(await store.live.readAfter(lease.submissionId, null), { status: "running", pieces: [] });
+    assert.deepEqual(await store.live.readAfter(lease.submissionId, null), {
+      status: "running",
+      fence: lease.fence,
+      pieces: [],
+    });
     assert.ok(await store.live.append(lease, 0, [piece("a"), piece("!", 0, "stderr")]));
     assert.ok(await store.live.append(lease, 2, [piece("b", 1)]));
     const first = await store.live.readAfter(lease.submissionId, null);
@@ -47,7 +51,11 @@ onEachDatabase((temporaryStore) => {
     ]);
     assert.equal(text(await store.live.readAfter(lease.submissionId, { fence, n: 1 })), "b");
     assert.ok(await store.submissions.finish(lease, DONE));
-    assert.deepEqual(await store.live.readAfter(lease.submissionId, null), { status: "completed", pieces: [] });
+    assert.deepEqual(await store.live.readAfter(lease.submissionId, null), {
+      status: "completed",
+      fence: lease.fence,
+      pieces: [],
+    });
     assert.equal(await rows(temporary), 0);
     assert.equal(await store.live.readAfter("nobody's", null), undefined);
   });

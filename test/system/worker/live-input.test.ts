@@ -33,7 +33,8 @@ onEachDatabase((temporaryStore) => {
       assert.ok(claim);
       const heard: string[] = [];
       const script = "while read x; do echo got $x; done; trap 'echo caught' USR1; echo ready; sleep 5 & wait; exit 0";
-      const report = await runWithInput(slot, conversations.begin(claim), fail, shell(script), (_, output) => {
+      const step = shell(script, { stdin: claim.program.stdin });
+      const report = await runWithInput(slot, conversations.begin(claim), fail, step, (_, output) => {
         heard.push(output.toString());
         if (heard.join("") === "got first\ngot before\n") void conversation.give([bytes("during\n"), { kind: "end" }]);
         if (heard.join("").endsWith("ready\n")) void conversation.give([{ kind: "signal", signal: 10 }]);

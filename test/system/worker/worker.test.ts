@@ -171,7 +171,7 @@ test("live output of a watched run is kept while it runs, and of other runs neve
   assert.equal((await seen(watched))?.status, "running");
   assert.deepEqual((await seen(other))?.pieces, []);
   assert.equal(stdoutOf(await end(watched)), "first\n");
-  assert.deepEqual(await seen(watched), { status: "completed", pieces: [] });
+  assert.deepEqual(await seen(watched), { status: "completed", fence: 1, pieces: [] });
   await end(other);
 });
 

@@ -25,7 +25,11 @@ function conversationOf(states: readonly (LiveOutput | undefined)[]) {
 
 const piece = (n: number, text: string) =>
   ({ fence: 1, n, stream: "stdout", at: 0, bytes: Buffer.from(text) }) as const;
-const running = (...pieces: LiveOutput["pieces"]): LiveOutput => ({ status: "running", pieces });
+const running = (...pieces: LiveOutput["pieces"]): LiveOutput => ({
+  status: "running",
+  fence: pieces[0]?.fence ?? 1,
+  pieces,
+});
 
 async function followed(states: readonly (LiveOutput | undefined)[], more: Partial<Parameters<typeof follow>[1]> = {}) {
   const { conversation, counts } = conversationOf(states);
@@ -48,10 +52,10 @@ async function followed(states: readonly (LiveOutput | undefined)[], more: Parti
 
 test("a reader gets each state up to the end, and holds the memory of one read", async () => {
   const states: LiveOutput[] = [
-    { status: "pending", pieces: [] },
+    { status: "pending", fence: 0, pieces: [] },
     running(piece(0, "a"), piece(1, "bc")),
     running(piece(2, "d")),
-    { status: "completed", pieces: [] },
+    { status: "completed", fence: 1, pieces: [] },
   ];
   const { seen, most } = await followed(states);
   assert.deepEqual(seen, ["pending", "running a,bc", "running d", "completed"]);
@@ -74,15 +78,15 @@ test("a reader knows which output it lacks, in bytes of each stream", async () =
     at,
     bytes,
   });
-  const states: LiveOutput[] = [
+  const states = (fence: number): LiveOutput[] => [
     running(),
     running(part(0, "stdout", 0, smile.subarray(0, 3)), part(1, "stderr", 0, Buffer.from("ab"))),
     running(part(2, "stdout", 3, smile.subarray(3, 4))),
     running({ ...part(0, "stdout", 0, smile), fence: 2 }),
-    { status: "completed", pieces: [] },
+    { status: "completed", fence, pieces: [] },
   ];
-  const positions = async (after: { fence: number; n: number } | null) => {
-    const { conversation } = conversationOf(states);
+  const positions = async (after: { fence: number; n: number } | null, fence = 2) => {
+    const { conversation } = conversationOf(states(fence));
     const seen: unknown[] = [];
     const { signal: over } = new AbortController();
     for await (const { position } of follow(conversation, { after, take: async () => () => {}, over, everyMs: 1 }))
@@ -92,6 +96,8 @@ test("a reader knows which output it lacks, in bytes of each stream", async () =
   assert.deepEqual(await positions(null), [null, [3, 2], [4, 2], [5, 0], [5, 0]]);
   // The reader that continues has no part of the character, and gets all of it.
   assert.deepEqual(await positions({ fence: 1, n: 2 }), [null, [1, 2], [1, 2], [5, 0], [5, 0]]);
+  // Of a third attempt, the reader has seen nothing.
+  assert.deepEqual(await positions(null, 3), [null, [3, 2], [4, 2], [5, 0], [0, 0]]);
 });
 
 test("an error frees the memory, and the subscription", async () => {
