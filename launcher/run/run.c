@@ -160,6 +160,7 @@ int build_box_and_run(struct slot *s, struct box *b, struct run *run, const stru
 		return 0;
 	struct teardown t;
 	remove_box_and_run(s, b, run, &t);
+	s->unclean = s->unclean || !t.reaped || t.leftovers || t.mounts || t.pids_left;
 	return -1;
 }
 

@@ -50,6 +50,7 @@ struct slot {
 	int timeout_ms; /* how long a process of a box may take to become ready */
 	bool work_shared; /* a work directory is mounted in the slot as well, and boxes that are built from now on have it */
 	bool own_image; /* image_overlay() succeeded */
+	bool unclean; /* a failed build has left something behind, so the slot serves no further request */
 	char mounts[16384]; /* mountinfo of an idle slot */
 };
 

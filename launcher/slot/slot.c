@@ -743,6 +743,12 @@ static int fix_descriptor_table(const struct launcher *l, struct failure *f)
 	return dup3(l->proc, HIGHEST, O_CLOEXEC) == HIGHEST ? 0 : fail(f, "slot", "descriptor %d", HIGHEST);
 }
 
+/* Whether something of an earlier box is left, so that this slot must not serve another request. */
+static bool leaves_something(const struct session *session)
+{
+	return session->has_leftovers || session->slot.unclean;
+}
+
 int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t launcher)
 {
 	static struct area area;
@@ -776,7 +782,7 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 	}
 	send_hello(session);
 	enum frame frame;
-	while (flush_all(session) == 0 && !session->has_leftovers && next_request(session, &frame, &session->request) == 0) {
+	while (flush_all(session) == 0 && !leaves_something(session) && next_request(session, &frame, &session->request) == 0) {
 		memset(session->run, 0, sizeof session->run); /* those of the request before, if there was one */
 		if (frame == FRAME_PARK)
 			serve_park(session, &session->request);
@@ -797,5 +803,5 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 		}
 	}
 	discard_work(session);
-	return session->has_leftovers;
+	return leaves_something(session);
 }

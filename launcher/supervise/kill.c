@@ -43,6 +43,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "descriptors.h"
 #include "seccomp.h"
 #include "supervise/watch.h"
 
@@ -73,6 +74,27 @@ enum {
 #define OOM_FORCERS_NS 2000000000ull
 
 /* ---- after the kill: helpers for killed processes ---- */
+
+/*
+ * Forks a process that helps to end a run. Unlike the slot, it has no end of a pipe of the programs: a program would not get the end of
+ * its input as long as a helper could still write to it. It does not have the slot's state (unforked-memory.h).
+ */
+static pid_t fork_helper(const struct watch *w)
+{
+	int fd[PROGRAMS_MAX * 5 + 1], fds = 0, programs = w->pair ? PROGRAMS_MAX : 1;
+	const struct watch *first = w->pair ? w->pair->watch : w;
+	for (int i = 0; i < programs; i++) {
+		const struct run *run = first[i].run;
+		const int of_run[] = {run->in_fd, run->out_fd, run->err_fd, run->go, run->ready};
+		for (size_t at = 0; at < sizeof of_run / sizeof *of_run; at++)
+			fd[fds++] = of_run[at];
+	}
+	fd[fds++] = w->client->connection;
+	pid_t helper = fork();
+	for (int i = 0; helper == 0 && i < fds; i++)
+		close_fd(&fd[i]);
+	return helper;
+}
 
 /*
  * Lets the calling process, and those that it forks, use all CPUs. A helper that had only the CPU of the run would begin after the
@@ -117,8 +139,8 @@ static void start_helper(struct watch *w, pid_t process)
 		return;
 	w->kill->used = true;
 	int proc = w->slot->launcher->proc;
-	pid_t slot = getpid(), helper = fork();
-	if (helper == 0) { /* it does not have the slot's state (unforked-memory.h) */
+	pid_t slot = getpid(), helper = fork_helper(w);
+	if (helper == 0) {
 		take_address_space_lock(proc, process, slot);
 		_exit(0);
 	}
@@ -370,8 +392,8 @@ static void start_holder(struct watch *w, const struct address_space *space)
 		return;
 	w->kill->holder[index] = (struct holder){.space = *space, .used = true, .found = true};
 	int proc = w->slot->launcher->proc;
-	pid_t slot = getpid(), process = fork();
-	if (process == 0) { /* it does not have the slot's state (unforked-memory.h) */
+	pid_t slot = getpid(), process = fork_helper(w);
+	if (process == 0) {
 		hold(w, proc, index, slot);
 		_exit(0);
 	}
@@ -472,8 +494,8 @@ void kill_processes(struct watch *w)
 	struct leaf leaf = *w->run->leaf;
 	w->kill->used = true;
 	w->kill->releaser_ns = now_ns();
-	w->kill->releaser = fork();
-	if (w->kill->releaser == 0) { /* it does not have the slot's state (unforked-memory.h) */
+	w->kill->releaser = fork_helper(w);
+	if (w->kill->releaser == 0) {
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0) {
 			use_all_cpus();
 			release_memories(&g, &leaf);
@@ -563,8 +585,8 @@ void force_oom(struct watch *w)
 	if (leaf_force_oom(g, w->run->leaf) == 0)
 		return;
 	int tasks = leaf_open_tasks(w->run->leaf);
-	w->kill->oom_forcer = tasks < 0 ? -1 : fork();
-	if (w->kill->oom_forcer == 0) { /* it does not have the slot's state (unforked-memory.h) */
+	w->kill->oom_forcer = tasks < 0 ? -1 : fork_helper(w);
+	if (w->kill->oom_forcer == 0) {
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || write(tasks, "0", 1) < 0)
 			_exit(1);
 		for (int i = 0; i < MAPPINGS; i++)

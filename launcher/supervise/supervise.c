@@ -435,7 +435,7 @@ static void end_run(struct watch *w)
 		o->end_ns = now_ns() - (o->reason != KILL_NONE ? w->killed_ns : o->ended_ns);
 	w->state = ENDED;
 	clear_limits(w);
-	w->deadline[DEADLINE_HELP] = w->deadline[DEADLINE_PROGRESS] = NEVER;
+	w->deadline[DEADLINE_SIGNAL] = w->deadline[DEADLINE_HELP] = w->deadline[DEADLINE_PROGRESS] = NEVER;
 	if (w->pair)
 		relay_rest(w);
 }
@@ -573,6 +573,9 @@ static void act(struct watch *w, enum deadline which, uint64_t now)
 static void act_on_deadlines(struct watch *w)
 {
 	uint64_t now = now_ns();
+	/* An OOM kill stays the reason if another limit is exceeded before the next look at the counter of OOM kills. */
+	if (w->deadline[DEADLINE_OOM] != NEVER && (now >= w->deadline[DEADLINE_WALL] || now >= w->deadline[DEADLINE_CPU]))
+		w->deadline[DEADLINE_OOM] = now;
 	for (int d = 0; d < DEADLINES; d++) {
 		bool early = d == DEADLINE_SAMPLE && w->deadline[d] != NEVER && samples_due(&w->o->samples, now);
 		if (!early && now < w->deadline[d])
@@ -645,7 +648,8 @@ static void serve_client(struct watch *w, int programs, short events)
 {
 	struct client *c = w->client;
 	bool disconnected = events & (POLLRDHUP | POLLHUP | POLLERR);
-	if ((events & POLLIN) && !disconnected && input_read(w) < 0) {
+	/* After the end of the program, which this poll may have found as well, nothing that the client sends concerns it. */
+	if ((events & POLLIN) && !disconnected && w->state == RUNNING && input_read(w) < 0) {
 		shutdown(c->connection, SHUT_RDWR);
 		disconnected = true;
 	}

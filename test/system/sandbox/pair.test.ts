@@ -200,6 +200,18 @@ const CASES: Readonly<Record<string, Case>> = {
     ends: ["exit 0", "exit 43"],
     more: ({ survivors }, peer) => assert.ok(survivors > 0 && peer.wallNs < 5e9),
   },
+  "an output that ends while a process of the slot holds the address space of the program": {
+    program: python(
+      "import mmap, os, time\n" +
+        "m = mmap.mmap(-1, 900 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\nm.madvise(mmap.MADV_NOHUGEPAGE)\n" +
+        "for at in range(0, 900 << 20, 2 << 20): m[at] = 1\n" +
+        "os.fork()\ntime.sleep(0.3)\nos.close(1)\ntime.sleep(60)",
+      { limits: SHORT },
+    ),
+    peer: shell("while read x; do :; done; exit 42", { limits: SHORT }),
+    ends: ["signal 9 wall", "exit 42"],
+    first: "peer",
+  },
   "an output that a cycle of sockets holds after the end": {
     program: python(
       "import array, socket\na, b = socket.socketpair()\n" +
