@@ -1,5 +1,7 @@
 /*
- * Builds the filter from seccomp.def and installs it. prepare.c tries to build it, and slot/resources.c installs one in each slot. The
+ * Two filters of system calls: that of programs, and that of the service's user (seccomp_refuse_user_namespaces).
+ *
+ * The filter of programs is built from seccomp.def. prepare.c tries to build it, and slot/resources.c installs one in each slot. The
  * filter refuses calls through other entries of the kernel, such as the 32-bit one. Then it searches a tree over ranges of call
  * numbers for the answer to a call, or for the rules for the arguments of the call. The kernel caches which calls are always
  * allowed, so the filter takes no time for these at run time.
@@ -275,16 +277,22 @@ static void emit_tree(struct range *range, int count)
 	emit_tree(range + middle, count - middle);
 }
 
+/* Begins a filter. It refuses calls through the 32-bit entry, and has loaded the number of the call. */
+static void begin(void)
+{
+	length = 0;
+	emit(LOAD(offsetof(struct seccomp_data, arch)));
+	emit(IF_EQUAL(NATIVE, 1));
+	emit(ANSWER(ENOSYS));
+	emit(LOAD(offsetof(struct seccomp_data, nr)));
+}
+
 int seccomp_prepare(struct failure *f)
 {
 	if (getrandom(&seccomp_key, sizeof seccomp_key, 0) != sizeof seccomp_key)
 		return fail(f, "seccomp", "random number");
 	seccomp_key &= INT64_MAX >> 1; /* discard_output() passes it as a length */
-	length = 0;
-	emit(LOAD(offsetof(struct seccomp_data, arch)));
-	emit(IF_EQUAL(NATIVE, 1));
-	emit(ANSWER(ENOSYS)); /* a call through the 32-bit entry */
-	emit(LOAD(offsetof(struct seccomp_data, nr)));
+	begin();
 	/* The last range has no end. It refuses newer calls, calls through the x32 entry, and numbers that no table has. */
 	decide_outcomes();
 	int count = find_ranges();
@@ -305,4 +313,22 @@ int seccomp_enter(void)
 	long done = syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog);
 	explicit_bzero(program, sizeof program); /* it contains the key */
 	return (int)done;
+}
+
+int seccomp_refuse_user_namespaces(void)
+{
+	enum { X32 = 0x40000000 }; /* the bit of the numbers of the x32 entry */
+	begin();
+	emit(IF_BELOW(X32, 1));
+	emit(ANSWER(ENOSYS));
+	emit(UNLESS_EQUAL(__NR_clone3, 1));
+	emit(ANSWER(ENOSYS));
+	emit(IF_EQUAL(__NR_clone, 2));
+	emit(IF_EQUAL(__NR_unshare, 1));
+	emit(PASS);
+	emit(LOAD(ARGUMENT(0)));
+	emit(IF_ANY_BIT(CLONE_NEWUSER, 1));
+	emit(PASS);
+	emit(ANSWER(EPERM));
+	return seccomp_enter();
 }

@@ -23,6 +23,13 @@ int seccomp_prepare(struct failure *f);
  */
 int seccomp_enter(void);
 extern uint64_t seccomp_key;
+/*
+ * Installs another filter in the calling process, which must have CAP_SYS_ADMIN or no_new_privs: it refuses new user namespaces, like
+ * RestrictNamespaces= in the units, and nothing else. In a user namespace, the service's user could mount a file system of its own (FUSE),
+ * and leave processes that wait for it, which no signal ends. clone3 is refused as unknown, because its flags are behind a pointer,
+ * which a filter cannot follow; callers then use clone. Returns -1 with errno on failure.
+ */
+int seccomp_refuse_user_namespaces(void);
 /* Makes a system call with the key after its arguments. The kernel ignores the key; only a filter reads it. */
 #define keyed(call, ...) syscall(__NR_##call, __VA_ARGS__, seccomp_key)
 

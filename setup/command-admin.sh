@@ -2,7 +2,7 @@
 # only the database, and work while a service runs. `problems import` also needs the launcher and the image if the package has no time
 # limit.
 
-# Node cannot check this itself, because it gets no descriptor of a terminal (see relay.sh).
+# Node cannot check this itself, because it gets no descriptor of a terminal (see supervisor/relay.h).
 case $command in
 backup) [ ! -t 1 ] || fail "a backup is for a file: sudo assay backup > FILE" ;;
 restore) [ ! -t 0 ] || fail "a backup is read from a file: sudo assay restore < FILE" ;;
@@ -22,36 +22,22 @@ if [ "$command ${1-}" = "problems import" ]; then
   [ $measures = no ] || software_is_prebuilt || build_sandbox
 fi
 prepared "$command"
-[ $measures = no ] || start_launcher 0 1
+[ $measures = no ] || use_launcher 0 1
 make_service_group "$instance-service"
-open_relay
 case "$command ${1-}" in
 "problems import")
   # Two processes: root can read the operator's files, and the service's user can write to the database. The first one reads the package
   # and passes it to the second one.
-  package=$data/run/.package-$$
-  rm -f -- "$package"
-  mkfifo -m 0600 -- "$package"
-  exec 9<>"$package" # while it is open, opening one end does not block
-  run_node as_root "$command" ${socket:+--launcher-socket "$socket"} "$@" >"$package" 9>&-
-  beside_pid=$node_pid
-  exec 3<"$package" 9>&-
-  rm -f -- "$package"
-  run_node as_service "$command" "$@" --packed
-  exec 3<&-
+  reader_words=$(($# + 6))
+  [ -z "$socket" ] || reader_words=$((reader_words + 2))
+  with_processes run_processes \
+    --process "$command" --user "$(user_ids)" --group "$service_group" \
+    --run $(($# + 5)) "$node" --disable-sigusr1 "$app/$entry" "$command" "$@" --packed \
+    --process "reader of the package" --feeds-main \
+    --run $reader_words env "TMPDIR=$instance_dir" "$node" --disable-sigusr1 "$app/$entry" "$command" ${socket:+--launcher-socket "$socket"} "$@"
   ;;
-*) run_node as_service "$command" "$@" ;; # ASSAY_DATA has the directory
+*) run_as_service "$command" "$@" ;; # ASSAY_DATA has the directory
 esac
-finish_node
-if [ -n "$beside_pid" ]; then
-  # Otherwise the first process could measure for minutes more, although the second one has failed.
-  [ "$node_status" -eq 0 ] || kill -s TERM -- "-$beside_pid" 2>/dev/null || true
-  package_status=0
-  wait "$beside_pid" || package_status=$?
-  [ "$node_status" -ne 0 ] || node_status=$package_status
-fi
 end_service_group
-close_relay || node_status=1
-stop_launcher || node_status=1
 close_instance
-exit "$node_status"
+exit "$processes_status"

@@ -34,10 +34,9 @@ case $role in
 serve)
   trap leave EXIT
   make_service_group "unit-service-$$"
-  open_relay
+  pass_signals_on
   welcome
   end_service_group
-  close_relay
   ;;
 worker) say "working: ready in $(since "$prepare_start")" ;;
 esac

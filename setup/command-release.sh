@@ -14,7 +14,7 @@ build_dashboard
 prepared release
 trap 'close_instance' EXIT
 
-name=assay-$(sed -n 's/^  "version": "\(.*\)",*$/\1/p' "$checkout/package.json")-linux-$(uname -m)
+name=assay-$(cat "$checkout/setup/version")-linux-$(uname -m)
 made=$instance_dir/$name
 mkdir "$made"
 cp -a -- "$app/." "$made"

@@ -12,15 +12,14 @@ doctor) ;;
 bench)
   chmod 0755 "$instance_dir" # its services have directories in it
   image_in_memory=$(image_bytes)
-  start_launcher $((uid_base + 9999)) "$(slots_for "$(nproc)")"
+  use_launcher $((uid_base + 9999)) "$(slots_for "$(nproc)")"
   ;;
-*) start_launcher 0 $(($(nproc) + 1)) ;;
+*) use_launcher 0 $(($(nproc) + 1)) ;;
 esac
 case $command in
 doctor | bench) set -- --launcher "$launcher.delegated" --image "$image" --instance "$instance" --uid-base "$uid_base" "$@" ;;
 esac
 [ "$command" != doctor ] || set -- --image-bytes "$(image_bytes)" "$@"
 case $command in run | judge | problems | bench) set -- --launcher-socket "$socket" "$@" ;; esac
-run_node as_root "$command" --data "$data" "$@"
-finish_node
-exit "$node_status"
+run_as_root "$command" --data "$data" "$@"
+exit "$processes_status"

@@ -20,9 +20,9 @@ prepare_service
 take_serving
 make_certificate
 prepared serve
-trap 'stop 0 "stopping: running programs may finish"' INT TERM
+trap stop_service INT TERM
 # With a terminal, HUP means that the terminal was closed. Without one, a supervisor sends HUP for a reload.
-if (: </dev/tty) 2>/dev/null; then trap 'stop 0 "stopping: running programs may finish"' HUP; else trap reload HUP; fi
+if (: </dev/tty) 2>/dev/null; then trap stop_service HUP; else trap 'pass_on HUP' HUP; fi
 # The service gets a copy, because the file may be readable only by root.
 if [ -n "$webhook_ca" ]; then
   install -m 0644 -- "$webhook_ca" "$instance_dir/webhook-ca.pem"
@@ -31,11 +31,9 @@ fi
 if [ $own_worker = yes ]; then
   asked=/ready
   image_in_memory=$(image_bytes)
-  start_launcher "$(id -u "$service_user")" "$(slots_for "$workers")"
+  use_launcher "$(id -u "$service_user")" "$(slots_for "$workers")"
   set -- --launcher-socket "$socket" "$@"
 else
   asked=/live
 fi
-set -- serve --dashboard "$dashboard" "$@" # Node takes the last --dashboard, which can be the caller's
-start_service "$@"
-stay "$@"
+run_service serve --dashboard "$dashboard" "$@" # Node takes the last --dashboard, which can be the caller's

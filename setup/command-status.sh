@@ -14,15 +14,14 @@ done
 
 node=$(echo "$modules"/node_modules/node-linux-*/bin/node)
 exec 3</dev/null
-# With --watch, Node writes a form feed before each page, which becomes the sequence that clears the terminal.
-open_relay 's/\f/\x1b[H\x1b[J/g'
+supervisor=$app/bin/assay-supervisor
 # The group is named after a running instance, which kills the processes in the group when it ends. If this command is interrupted, it
 # kills them itself.
 interruptible
 trap leave EXIT
 make_service_group "$running-service-$$"
-run_node as_service status "$@"
-finish_node
+# With --watch, Node writes a form feed before each page.
+supervisor_option=--clears-terminal
+run_as_service status "$@"
 end_service_group
-close_relay || node_status=1
-exit "$node_status"
+exit "$processes_status"

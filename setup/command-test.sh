@@ -1,5 +1,7 @@
 # assay test [full | on VARIANT] [WORD]: sets up what the tests need, and runs test/run.ts, which chooses the tests.
 
+for part in unpack postgres arm64 promtool uml qemu; do . "$checkout/setup/test-tools/$part.sh"; done
+
 ! is_release || fail "a release has no test tools: use assay doctor, or assay test in a checkout"
 test_mode=plain # for the packages of set-up
 [ "${1-}" != full ] || test_mode=full
@@ -70,11 +72,12 @@ test_names="TERM NO_COLOR CI ASSAY_DATA $(set | sed -n 's/^\(ASSAY_TEST_[A-Z0-9_
 # Temporary files and the compile cache of Node are in the directory of this run, because the set-up of another command removes those in
 # the data directory. The cache saves a tenth of the time of hundreds of processes. Only root may write to it.
 run_tests() {
-  clean_env exec "$test_names" PATH="$(dirname "$node"):$PATH" TMPDIR="$instance_dir/tmp" \
-    NODE_COMPILE_CACHE="$instance_dir/cache" "$node" test/run.ts "$@"
+  find_own_pid
+  pass_signals_on
+  start_supervisor "$test_names" PATH="$(dirname "$node"):$PATH" TMPDIR="$instance_dir/tmp" NODE_COMPILE_CACHE="$instance_dir/cache" \
+    "$supervisor" --parent "$own_pid" --process tests --run all "$node" test/run.ts "$@"
+  await_processes
 }
-# The tests get the default actions of these signals, whatever this shell does with the signals.
-(trap - TERM HUP INT && run_tests "$@") </dev/null &
-node_pid=$!
-finish_node
-exit "$node_status"
+exec 3</dev/null
+run_tests "$@"
+exit "$processes_status"

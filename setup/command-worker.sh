@@ -12,10 +12,8 @@ welcome() { say "working: ready in $(since "$prepare_start")"; }
 exec 3</dev/null
 prepare_sandbox
 prepared worker
-trap 'stop 0 "stopping: running programs may finish"' INT TERM HUP
+trap stop_service INT TERM HUP
 asked=/ready
 image_in_memory=$(image_bytes)
-start_launcher "$(id -u "$service_user")" "$(slots_for "$workers")"
-set -- worker --launcher-socket "$socket" "$@"
-start_service "$@"
-stay "$@"
+use_launcher "$(id -u "$service_user")" "$(slots_for "$workers")"
+run_service worker --launcher-socket "$socket" "$@"

@@ -2,7 +2,7 @@
 #
 # The file .assay-data marks a data directory: set-up neither fills nor removes a directory without this file.
 # These descriptors stay open: 9 = the set-up lock; 8 = the lock of the uid range, 7 = the lock of the running instance, and 6 = the lock
-# of the command that serves (see instance.sh); 4 and 5 = the relays of standard output and standard error (see relay.sh).
+# of the command that serves (see instance.sh).
 
 # choose_data_dir DIR: sets $data to the absolute path and rejects unsuitable directories.
 choose_data_dir() {

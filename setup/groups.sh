@@ -33,7 +33,7 @@ own_groups() {
     }' /proc/self/cgroup /proc/self/mountinfo
 }
 
-# make_service_group NAME: sets $service_group, which as_service enters.
+# make_service_group NAME: sets $service_group, which processes of the service's user enter.
 make_service_group() {
   service_group=
   for parent in $(own_groups); do

@@ -4,8 +4,7 @@
 # the command sweeps it. Each instance on the machine has a uid range of its own, because the kernel counts processes by uid. The
 # lock of the range (descriptor 8) is in /run/assay, where only root can take it; in /run/lock, any user could.
 
-instance= opened=
-launcher_pid=
+instance= opened= socket=
 image_in_memory=
 uid_base=
 uid_locks=/run/assay
@@ -96,16 +95,12 @@ image_bytes() {
   echo $((memory_bytes / 4))
 }
 
-# start_launcher CLIENT_UID SLOTS: returns when it listens on $socket.
-start_launcher() {
+# use_launcher CLIENT_UID SLOTS: the processes of this command include a launcher, which listens on $socket for CLIENT_UID.
+use_launcher() {
   [ -n "$uid_base" ] || take_uid_range
   socket=$instance_dir/launcher.sock
   [ ${#socket} -le 107 ] || fail "the data directory's name is too long: $socket would exceed the kernel's 107 bytes"
   launcher_client=$1 launcher_slots=$2
-  if ! launch; then
-    launcher_pid= # nothing to stop
-    fail "the launcher did not start; see its output above"
-  fi
 }
 
 # with_launcher PROGRAM RUNNER...: calls RUNNER with the launcher PROGRAM and all the arguments that root sets for the launcher. Commands
@@ -120,108 +115,6 @@ with_launcher() {
     case $ceiling in '' | '#'*) ;; *) set -- "$@" --ceiling "$ceiling=$most" ;; esac
   done <"$app/setup/ceilings"
   "$@"
-}
-
-# launch: starts the launcher that start_launcher configured. Returns 1 if the launcher ends or does not listen in time. After a restart,
-# the launcher sweeps the groups of the former one and uses the same uids; this script holds the lock of the uids in between.
-launch() {
-  rm -f -- "$socket"
-  # The launcher is in its own session, so that Ctrl-C reaches only this shell, which drains the service first.
-  (with_launcher "$launcher.delegated" exec setsid setpriv --pdeathsig TERM -- sh -c "$unless_orphan" $$) </dev/null >&2 4>&- 5>&- &
-  launcher_pid=$!
-  clock
-  launcher_since=$now
-  waited=0
-  until [ -S "$socket" ]; do
-    alive "$launcher_pid" || return 1
-    if [ $waited -ge 6000 ]; then # it may read the whole image from a slow disk first
-      say "the launcher did not listen within 2 minutes"
-      kill -KILL "$launcher_pid"
-      return 1
-    fi
-    waited=$((waited + 1))
-    sleep 0.02
-  done
-}
-
-# alive PID: whether the process runs. False for a child that has ended, even before `wait`. Also false for a process whose first thread
-# has ended and whose other threads run, which only a compromised service does.
-alive() {
-  stat_of "$1" || return
-  case ${process_stat##*) } in [ZX]*) return 1 ;; esac
-}
-
-# stat_of PID: sets $process_stat to one line, although the name of a process can contain line feeds. Fails without a process.
-#
-# In a group of commands with a redirection, the shell runs a trap with this redirection as well, and its messages would be lost. So the
-# redirection of errors belongs to `read` alone. It is not in a subshell either: the end of one sends SIGCHLD, for which `stay` waits.
-stat_of() {
-  process_stat=
-  read -r process_stat 2>/dev/null <"/proc/$1/stat" || [ -n "$process_stat" ] || return
-  # A whole line has 52 fields. One that is this short ends at a line feed in the name, which has at most 15 characters.
-  [ ${#process_stat} -lt 60 ] || return 0
-  process_stat=
-  { while read -r stat_line; do process_stat="$process_stat $stat_line"; done <"/proc/$1/stat"; } 2>/dev/null || return
-  [ -n "$process_stat" ]
-}
-
-# end PID SECONDS: ends the child with SIGTERM, or after SECONDS with SIGKILL. Returns the exit status of the child.
-end() {
-  ask_to_end "$1" "$2"
-  wait "$1"
-}
-
-# ask_to_end PID SECONDS: like end, but leaves the exit status of the child to the caller.
-ask_to_end() {
-  kill -TERM "$1" 2>/dev/null || true
-  waited=0
-  while alive "$1"; do
-    if [ $waited -ge $(($2 * 50)) ]; then
-      say "process $1 did not stop within $2 s; killed"
-      break
-    fi
-    waited=$((waited + 1))
-    sleep 0.02
-  done
-  kill_child "$1"
-}
-
-# kill_child PID: kills the child, even if its first thread has ended and others run. It first checks that PID is still a child of this
-# shell: the shell may have reaped the child, and another process may now have the number.
-kill_child() {
-  stat_of "$1" || return 0
-  case ${process_stat##*) } in ?" $$ "*) kill -KILL "$1" 2>/dev/null || true ;; esac
-}
-
-# reapable PID: whether `wait` would return for a child that is not alive. It would not return while the child has other threads or a
-# tracer.
-reapable() {
-  for thread in "/proc/$1/task"/*; do
-    [ "$thread" = "/proc/$1/task/$1" ] || [ ! -d "$thread" ] || return
-  done
-  [ -e "/proc/$1/status" ] || return 0
-  while read -r field value; do [ "$field $value" = 'TracerPid: 0' ] && return; done <"/proc/$1/status"
-  [ ! -d "/proc/$1" ]
-}
-
-# reapable_soon PID: waits up to a second until PID is reapable, because the first thread of an exiting process can end before its other
-# threads. Returns 1 if it is not.
-reapable_soon() {
-  waited=0
-  until reapable "$1"; do
-    [ $waited -lt 50 ] || return 1
-    waited=$((waited + 1))
-    sleep 0.02
-  done
-}
-
-stop_launcher() {
-  [ -n "$launcher_pid" ] || return 0
-  stop_status=0
-  end "$launcher_pid" 20 || stop_status=$?
-  launcher_pid=
-  [ $stop_status -eq 0 ] || say "the launcher ended with status $stop_status"
-  return $stop_status
 }
 
 # remove_all_groups DIR: removes the control groups of the instance in DIR. If the instance was a test run, it also removes those of the
@@ -244,11 +137,10 @@ close_instance() {
 
 # leave: ends what this command has started, however it ends. Each part does nothing if it has been done.
 leave() {
+  end_processes
   end_service_group
-  stop_launcher || true
   close_instance
   [ -z "$opened" ] || rm -rf --one-file-system -- "$opened"
-  rm -f -- "$data"/run/.*-$$ "$data"/run/.*-$$.pipe
 }
 
 # sweep_instances: removes what dead instances left after SIGKILL or a power cut: groups, mounts and directories. Several commands may
@@ -269,7 +161,6 @@ sweep_instances() {
     ) || true
   done
   sweep_askers
-  sweep_pipes
   sweep_uid_locks
 }
 
@@ -281,16 +172,6 @@ sweep_askers() {
     if [ -d "$data/run/$asked" ] || { [ "$asked" = unit ] && [ -d /run/systemd/system ]; }; then
       [ -e "/proc/${group##*-}" ] || end_group "$group" || true
     fi
-  done
-}
-
-# sweep_pipes: removes named pipes of dead commands. Their names end with the process id of the command. A live command removes its pipe as
-# soon as both ends are open.
-sweep_pipes() {
-  for pipe in "$data"/run/.*-[0-9]* "$data"/run/.*-[0-9]*.pipe; do
-    [ -e "$pipe" ] || continue
-    maker=${pipe%.pipe}
-    [ -e "/proc/${maker##*-}" ] || rm -f -- "$pipe"
   done
 }
 

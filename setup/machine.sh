@@ -1,6 +1,6 @@
 # Changes outside of the data directory: Debian packages and one system user.
 
-service_user=assay service_group='' service_names=''
+service_user=assay
 
 needed_packages() {
   set -- "$checkout/setup/packages"
@@ -85,44 +85,6 @@ make_user() {
     fail "cannot make the user $service_user"
   changed "made the system user $service_user (no login, no home)"
 }
-
-# is_passed_on DESCRIPTOR: whether the service may get the descriptor itself, instead of a relay (see relay.sh). True for pipes, sockets
-# and /dev/null; false for terminals, files, and a socket that is root's standard input as well.
-is_passed_on() {
-  if [ -S "/dev/fd/$1" ]; then
-    # In $(...), descriptor 1 is another one.
-    { output_socket=$(stat -L -c %i /dev/fd/9); } 9>&"$1"
-    [ "$output_socket" != "$input_socket" ]
-  else
-    [ -p "/dev/fd/$1" ] || [ "/dev/fd/$1" -ef /dev/null ]
-  fi
-}
-
-# With `ssh HOST sh <SCRIPT`, root's commands come from a socket that can also be the output: whoever has this output could read them.
-input_socket=
-[ ! -S /dev/fd/0 ] || input_socket=$(stat -L -c %i /dev/fd/0)
-
-# as_service COMMAND...: replaces the shell by COMMAND, which runs as the service's user (see as-service). COMMAND gets PATH and the variables
-# in $service_names, which clean_env sets, and enters the control group $service_group, if that is set.
-as_service() {
-  [ ! -t 0 ] || exec </dev/null
-  # If open_relay was not called, descriptors 4 and 5 are closed, and the shell ends here.
-  is_passed_on 1 || exec >&4
-  is_passed_on 2 || exec 2>&5
-  # These variables change what perl does. It also warns about a locale that the machine does not have.
-  unset PERL5OPT PERL5LIB PERL5DB
-  export LC_ALL=C
-  exec /usr/bin/perl "$checkout/setup/as-service" "$service_user" "$service_group" "PATH $service_names" "$@"
-}
-
-# as_root COMMAND...: replaces the shell by COMMAND, as root, in a session of its own. There it gets no SIGHUP of the terminal, so it is
-# killed when its parent ends, which must be this shell.
-as_root() { exec setsid setpriv --pdeathsig TERM -- sh -c "$unless_orphan" $$ "$@"; }
-
-# `setpriv --pdeathsig` runs this with the process id of the parent. If the parent was killed before that, the signal never comes, so this
-# checks whether the parent is still the same.
-# shellcheck disable=SC2016 # the inner shell expands it
-unless_orphan='[ "$PPID" = "$0" ] && exec "$@"'
 
 give_to_service() {
   for private in db keys; do

@@ -9,6 +9,7 @@ software_is_prebuilt() { [ -f "$software/software-alone" ] && [ "$software" != "
 # use_software: sets the variables that set-up would otherwise set.
 use_software() {
   app=$(readlink -f -- "$software/current/app")
+  supervisor=$app/bin/assay-supervisor
   node=$(readlink -f -- "$software/current/node")
   modules=${node%/node_modules/*}
   launcher=$(readlink -f -- "$software/current/launcher")/assay-launcher

@@ -6,6 +6,7 @@
 source_of() {
   set -- "$1" --exclude=./.git --exclude=./release --exclude='./assay-*-linux-*.tar.gz*' --exclude='./assay[-_]client-*' \
     --exclude=node_modules --exclude=__pycache__ --exclude='*.tmp.*'
+  is_release || set -- "$@" --exclude=./bin
   case $data in "$checkout"/*) set -- "$@" --exclude="./${data#"$checkout"/}" ;; esac
   tree=$1
   shift
@@ -29,10 +30,13 @@ install_app() {
     mkdir "$app.tmp.$$"
     source_of "$checkout" | tar -C "$app.tmp.$$" -xf - || fail "cannot copy the checkout to $app"
     ln -s "../../modules/$(modules_hash)/node_modules" "$app.tmp.$$/node_modules"
+    # A release contains the program.
+    is_release || step supervisor "compiling" clean_env contained '' "$app.tmp.$$/launcher/build" --supervisor "$app.tmp.$$/bin"
     place "$app.tmp.$$" "$app"
     say "app: copied in $(since "$app_start")"
   fi
   touch "$app"
+  supervisor=$app/bin/assay-supervisor
 }
 
 # build_dashboard: builds the files for browsers. Their hash includes that of the modules, because they depend on these.

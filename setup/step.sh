@@ -32,11 +32,6 @@ clean_env() {
     kept="$kept${1%%=*} "
     shift
   done
-  # The service's user can read the environment of its processes, so as_service reduces it before it changes the user.
-  if [ "$runner" = as_service ]; then
-    service_names=$kept
-    as_service "$@"
-  fi
   for name in $(awk 'BEGIN { for (name in ENVIRON) print name }'); do
     case $kept in *" $name "*) ;; *) set -- -u "$name" "$@" ;; esac
   done

@@ -15,70 +15,28 @@ choose_url() {
   esac
 }
 
-# ask_node COMMAND...: sets $answer to the output of the command, as plain text. Other processes of the service's user can write to the pipe
-# and keep it open, so size and time are bounded. It does not use $(...), in which the shell would not handle signals.
-ask_node() {
-  answer_file=$data/run/.answer-$$
-  [ ! -d "${instance_dir-}" ] || answer_file=$instance_dir/answer # removed with the instance
-  rm -f -- "$answer_file" "$answer_file.pipe"
-  mkfifo -m 0600 -- "$answer_file.pipe"
-  # While descriptor 9 is open, opening the FIFO does not block. Otherwise, a signal between the starts of the two processes would leave one
-  # process that waits for the other. The reader is in Perl, which buffers nothing here. It continues to read after 64 KiB, so that Node
-  # does not fail if its output is longer.
-  # shellcheck disable=SC2016 # variables of Perl
-  {
-    setpriv --pdeathsig KILL perl -e 'while ($read = sysread(STDIN, $part, 65536)) {
-        syswrite(STDOUT, $part, 65536 - $sum) if $sum < 65536;
-        $sum += $read;
-      }' <"$answer_file.pipe" >"$answer_file" 3<&- 4>&- 5>&- 6<&- 7>&- 8>&- 9>&- &
-    reader_pid=$!
-    run_node as_service "$@" --data "$data" >"$answer_file.pipe" 9>&-
-  } 9<>"$answer_file.pipe"
-  asked_pid=$node_pid
-  await_end "$asked_pid" 60
-  asked_status=1
-  # If Node is not reapable after its time, it was killed and does not end, or another process traces it.
-  if reapable "$asked_pid"; then
-    asked_status=0
-    wait "$asked_pid" || asked_status=$?
-  fi
-  await_end "$reader_pid" 1
-  answer=$(plain <"$answer_file")
-  rm -f -- "$answer_file" "$answer_file.pipe"
-  return $asked_status
-}
-
-# await_end PID SECONDS: waits for the end of a child, and kills it after SECONDS.
-await_end() {
-  clock
-  awaited=$now
-  while alive "$1" && clock && [ $((now - awaited)) -lt $(($2 * 100)) ]; do sleep 0.02; done
-  kill_child "$1"
-}
-
 welcome() {
   say "ready in $(since "$prepare_start"): $url"
   [ -z "$trust" ] || say "authority of its certificate: $data/tls/ca.pem"
   say "for a client's shell: export ASSAY_URL='$url'${trust:+ ASSAY_CA='$data/tls/ca.pem'}"
-  if [ ! -f "$data/first-key" ]; then
-    if no_key_yet; then
-      # The output of a container is kept as its log, which must not contain a key.
-      if software_is_prebuilt; then say "there is no key yet; in here: assay keys create --name first"; else show_first_key; fi
-    fi
-    : >"$data/first-key" # not in db/, where the service could create a symbolic link
+  if software_is_prebuilt; then
+    # The output of a container is kept as its log, which must not contain a key or a link.
+    [ -f "$data/first-key" ] || say "to make the first key, in here: assay keys create --name first"
+    [ -f "$data/first-key" ] || say "to become the dashboard's first administrator, in here: assay members link --origin $url"
+  else
+    [ -f "$data/first-key" ] || show_first_key
+    show_first_link
   fi
-  show_first_link
+  : >"$data/first-key" # not in db/, where the service could create a symbolic link
 }
+
+# ask_database COMMAND ARGUMENT...: asks the database, as the service's user, and sets $answer. Stops the command if that fails.
+ask_database() { ask 60 "$app/src/main.ts" "$@" --data "$data" || fail "'assay $1 $2' failed"; }
 
 # show_first_link: shows a link to become the first administrator, until a person can sign in to the dashboard. A new link invalidates
 # that of the previous start.
 show_first_link() {
-  if software_is_prebuilt; then
-    ask_node members list --json || fail "cannot read the members"
-    [ "$answer" != "[]" ] || say "the dashboard has no members yet; in here: assay members link --origin $url"
-    return
-  fi
-  ask_node members link --if-empty --origin "$url" || fail "cannot make the link of the first administrator"
+  ask_database members link --if-empty --origin "$url"
   [ -z "$answer" ] || cat <<TEXT
 Open this link to become the dashboard's first administrator; it works once, for three days ('assay members link' makes another):
 
@@ -87,11 +45,15 @@ Open this link to become the dashboard's first administrator; it works once, for
 TEXT
 }
 
+# show_first_key: makes a key and shows it. A database that other machines also use may already have some.
 show_first_key() {
-  ask_node keys create --name first --account first || fail "cannot make the first key"
+  ask_database keys create --if-empty --name first --account first
   key=$answer
   # The key becomes part of a shell command, and any process of the service's user could have written it.
-  case $key in '' | *[!A-Za-z0-9_-]*) fail "the first key contains an unexpected character" ;; esac
+  case $key in
+  '') return ;;
+  *[!A-Za-z0-9_-]*) fail "the first key contains an unexpected character" ;;
+  esac
   cat <<TEXT
 
 The first key, shown this once: $key
@@ -106,10 +68,4 @@ curl ${trust}'$url/api/submit?wait=true' \\
   -d '{"language": "python", "code": "print(6 * 7)"}'
 
 TEXT
-}
-
-# no_key_yet: whether the database has no key. A database that other machines also use may already have some.
-no_key_yet() {
-  ask_node keys list --json || fail "cannot read the keys"
-  [ "$answer" = "[]" ]
 }

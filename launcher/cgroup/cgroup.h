@@ -20,7 +20,7 @@
 enum tree { TREE_MEMORY, TREE_PIDS, TREE_CPU, TREE_UNIFIED, TREE_COUNT };
 
 enum fact {
-	/* Those that a run reports (protocol.def). */
+	/* Those of the table of facts in protocol.def, which a run reports, and POPULATED, which only the end of a box needs. */
 #define FRAME(...)
 #define KEY(...)
 #define FACT(number, name, count, text) FACT_##name,

@@ -46,8 +46,10 @@ export function keysCommand(): Command {
     )
     .option("--profiles <names>", "allowed profiles, separated by commas", profileList, ["judge"])
     .option("--default-profile <name>", "default profile of submissions (default: the first)", profile)
-    .action((options: CreateOptions) =>
+    .option("--if-empty", "create nothing and print nothing if there is a key already")
+    .action((options: CreateOptions & { ifEmpty?: boolean }) =>
       withStore(options, async (store) => {
+        if (options.ifEmpty && (await listKeys(store, { limit: 1 })).length > 0) return;
         const made = await createKey(store, { ...options, requestsPerMinute: options.rpm }, ACTOR, {
           unnamed: noteUnnamed,
         });

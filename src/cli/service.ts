@@ -45,7 +45,7 @@ export interface Service {
 
 /**
  * Composes the service from the bottom up: store, worker, webhooks, servers. At a stop, new requests are refused first, and the
- * store is closed last. No other file imports all modules.
+ * store is closed last.
  * @throws if the database, certificate, address or key of webhook secrets cannot be used.
  */
 export async function startService(config: Config): Promise<Service> {

@@ -26,8 +26,8 @@ interface Waiting {
 }
 
 /**
- * A conversation in the memory of the process in which the program runs and to which the clients are connected. It begins when a worker has
- * claimed the submission: input that came before is in the database.
+ * A conversation in the memory of the process in which the program runs and to which the clients are connected. It begins when the
+ * submission begins to run: input that came before is in the database.
  */
 export class InProcessConversation implements Conversation, ProgramEnd {
   readonly accountId: string;

@@ -102,7 +102,7 @@ export interface Rlimit {
 export type Rlimits = Readonly<Record<string, Rlimit>>;
 
 export interface TeardownReport {
-  /** Whether the launcher saw the end of the first process of the box on its pidfd, and reaped the process. */
+  /** Whether the slot saw the ends of the program and of the init of its box on their pidfds, and reaped both. */
   readonly reaped: boolean;
   /** Whether the cgroup still had processes after the end (`populated` of cgroup.events); null if that cannot be read. */
   readonly populated: boolean | null;

@@ -90,7 +90,7 @@ export const signal = route({
   path: "/api/result/{id}/signal",
   summary: "Send a signal to a running program",
   description:
-    "Sends a signal to the first process of the program, after the input so far. If the signal ends the program, the verdict is SIG. " +
+    "Sends a signal to the process with which the program began, after the input so far. If the signal ends the program, the verdict is SIG. " +
     "The submission must have `live_input`.",
   parameters: { path: { id: SUBMISSION_ID } },
   body: signalBody,

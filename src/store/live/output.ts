@@ -33,7 +33,10 @@ export async function heldSeq(
   return held?.seq;
 }
 
-/** The output of submissions that people watch. Workers add it during a run, and the end deletes it (submissions/outcomes.ts). */
+/**
+ * The output of runs that clients follow from another process than that of the worker (conversation/stored.ts). The worker adds it during a run,
+ * and the end deletes it (submissions/outcomes.ts).
+ */
 export function liveStore({ db, abilities }: Database, transactions: Transactions, wakeups: Notifier) {
   return {
     /**

@@ -9,7 +9,7 @@ export interface Claim {
   readonly submission: Submission;
   readonly program: Program;
   readonly lease: Lease;
-  /** Whether its output is stored in the table `live_output` during the run, because a user may watch it. */
+  /** Whether clients can follow its output during the run: on PostgreSQL through the table `live_output`, on SQLite in memory. */
   readonly live: boolean;
   /** Whether its client gives it input during the run. */
   readonly takesInput: boolean;

@@ -31,6 +31,13 @@ export function childrenOf(parent: number): number[] {
   });
 }
 
+/** Living processes that supervisors below a process have started, with those that these have started (supervisor/main.c). */
+export function startedBelow(parent: number): number[] {
+  const family = childrenOf(parent);
+  for (const pid of family) family.push(...childrenOf(pid));
+  return family.filter((pid) => !/^[^\0]*assay-supervisor\0/.test(read(`/proc/${pid}/cmdline`)));
+}
+
 interface Process {
   readonly pid: number;
   readonly uid: number;

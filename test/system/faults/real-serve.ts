@@ -20,7 +20,7 @@ import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { MAIN } from "../../support/cli/processes.ts";
 import { environment } from "../../support/launcher/launcher.ts";
-import { childrenOf, read } from "../../support/launcher/machine.ts";
+import { childrenOf, read, startedBelow } from "../../support/launcher/machine.ts";
 import { type Answer, send } from "../../support/programs/product.ts";
 
 const CHECKOUT = resolve(import.meta.dirname, "../../..");
@@ -193,7 +193,7 @@ async function startCommand(
     await sleep(50);
   }
   const part = (pattern: RegExp) =>
-    childrenOf(child.pid ?? 0).find((pid) => pattern.test(read(`/proc/${pid}/cmdline`)));
+    startedBelow(child.pid ?? 0).find((pid) => pattern.test(read(`/proc/${pid}/cmdline`)));
   // Several commands may run in one data directory.
   const instance = () => {
     const [, after = ""] = read(`/proc/${part(/\/service\/operator\.sock\0|-launcher\0/) ?? 0}/cmdline`).split(

@@ -15,6 +15,9 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 
+/** The real program, which set-up compiles. */
+export const SUPERVISOR = resolve(import.meta.dirname, "../../../bin/assay-supervisor");
+
 /**
  * A checkout with the real command and the real set-up, but with stand-ins for the software: an image that can take
  * long, a launcher that only listens, a service that is only ready. npm has nothing to do, because Node is already
@@ -39,15 +42,16 @@ export class FakeCheckout implements Disposable {
     ])
       cpSync(join(real, part), join(this.checkout, part), { recursive: true });
     this.write("package.json", '{\n  "name": "assay",\n  "version": "1.2.3",\n  "type": "module"\n}\n');
+    this.write("setup/version", "1.2.3\n");
     this.write("package-lock.json", JSON.stringify({ packages: PACKAGES }));
     this.write("image/build", imageBuild(this.root), 0o755);
     this.write("launcher/build", launcherBuild(this.root), 0o755);
     this.write("client/pack", '#!/bin/sh\necho packed >"$1/assay-client-1.2.3.tgz"\n', 0o755);
-    this.write("setup/postgres.sh", "find_postgres() { postgres=/; }\n");
-    this.write("setup/arm64.sh", "find_arm64() { arm64=/; }\n");
-    this.write("setup/promtool.sh", "find_promtool() { promtool=/; }\n");
-    this.write("setup/uml.sh", "find_uml() { uml=/; }\n");
-    this.write("setup/qemu.sh", "find_qemu() { qemu=/; }\n");
+    this.write("setup/test-tools/postgres.sh", "find_postgres() { postgres=/; }\n");
+    this.write("setup/test-tools/arm64.sh", "find_arm64() { arm64=/; }\n");
+    this.write("setup/test-tools/promtool.sh", "find_promtool() { promtool=/; }\n");
+    this.write("setup/test-tools/uml.sh", "find_uml() { uml=/; }\n");
+    this.write("setup/test-tools/qemu.sh", "find_qemu() { qemu=/; }\n");
     this.write("test/support/store/shared.ts", "export const globalSetup = () => {};\n");
     for (const entry of ["src/main.ts", "bench/main.ts"]) this.write(entry, SERVICE);
     this.write("src/http/dashboard/api/problem.ts", "");
@@ -200,6 +204,11 @@ printf . >>${root}/image-built
 
 const launcherBuild = (root: string) => `#!/bin/sh
 set -eu
+if [ "$1" = --supervisor ]; then
+  mkdir "$2"
+  cp ${SUPERVISOR} "$2"
+  exit
+fi
 printf . >>${root}/launcher-built
 name=assay-launcher
 if [ "$1" = --sanitize ]; then
@@ -236,8 +245,8 @@ const session = async () => {
   return Number(readFileSync("/proc/self/stat", "utf8").split(") ")[1]?.split(" ")[3]) === process.pid ? "own" : "shared";
 };
 const option = (name: string) => args[args.indexOf(name) + 1] ?? "";
-if (command === "keys") console.log(args.includes("--json") ? "[]" : "assay_live_fake");
-if (command === "members") console.log(args.includes("--json") ? "[]" : option("--origin") + "/dashboard/welcome#fake");
+if (command === "keys") console.log("assay_live_fake");
+if (command === "members") console.log(option("--origin") + "/dashboard/welcome#fake");
 if (["accounts", "projects", "webhooks", "tiers", "audit", "status"].includes(command)) {
   console.log(JSON.stringify({ command, args, uid: process.getuid?.(), session: await session(), data: process.env.ASSAY_DATA }));
   process.exitCode = 7;

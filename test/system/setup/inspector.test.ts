@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { FakeCheckout } from "./fake-checkout.ts";
-import { childrenOf, commandLine } from "./processes.ts";
+import { commandLine, startedBelow } from "./processes.ts";
 
 // By default, SIGUSR1 opens Node's inspector on 127.0.0.1:9229, where every user of the machine can run code in the service.
 
@@ -13,7 +13,7 @@ test("SIGUSR1 does not open the inspector of the service", async () => {
   using fake = new FakeCheckout();
   const serve = fake.start("serve");
   await serve.says(/ready in/);
-  const service = childrenOf(serve.child.pid ?? 0).find((child) => /main\.ts\0serve\0/.test(commandLine(child)));
+  const service = startedBelow(serve.child.pid ?? 0).find((child) => /main\.ts\0serve\0/.test(commandLine(child)));
   process.kill(service ?? assert.fail("no child is the service"), "SIGUSR1");
   await sleep(500);
   serve.child.kill("SIGTERM");

@@ -7,7 +7,6 @@ import { allGroups } from "../../support/launcher/machine.ts";
 import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { type Command, FakeCheckout } from "./fake-checkout.ts";
 import { commandLine, processesBelow } from "./processes.ts";
-import { shell } from "./service-shell.ts";
 
 // An interrupted command removes what it has made on the machine. The next command of the data directory does so for a killed command.
 
@@ -142,19 +141,6 @@ for (const signal of SKIPS_LONG ? (["SIGKILL"] as const) : (["SIGTERM", "SIGINT"
       assert.deepEqual(leftBy(fake, names), [], what);
     }
   });
-
-test("the message of a trap is not lost if the signal comes while the shell reads the state of a process", () => {
-  const { stdout, stderr } = shell(`
-received=0
-trap 'received=$((received + 1)); say "signal $received"' TERM
-shell=$$
-(for _ in $(seq 200); do kill -s TERM $shell; sleep 0.002; done) &
-sender=$!
-while alive $sender; do reapable $shell || true; done
-echo $received`);
-  assert.ok(Number(stdout) > 20, stdout);
-  assert.equal(stderr.match(/signal/g)?.length, Number(stdout));
-});
 
 /** Waits for a command. After SIGKILL, a process of it can hold its output until the next command has ended that process. */
 async function endOf(command: Command, signal: NodeJS.Signals, fake: FakeCheckout) {

@@ -4,6 +4,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type TestContext, test } from "node:test";
+import { shell as service } from "./service-shell.ts";
 
 const NOBODY = 65_534;
 const setup = resolve(import.meta.dirname, "../../../setup");
@@ -43,19 +44,10 @@ for (const [name, line] of [
     assert.match(others().stderr, /Permission denied/);
   });
 
-test("a process leaves the terminal's session before it becomes the service's user", (t) => {
-  const bin = directory(t);
-  // This script stands in for the program that changes the user.
-  writeFileSync(
-    join(bin, "setpriv"),
-    "#!/bin/sh\nread -r _ _ _ _ _ session _ </proc/$$/stat\necho $session $(id -u)\n",
-  );
-  chmodSync(join(bin, "setpriv"), 0o755);
-  const caller = /^\d+ \(.*\) \S \d+ \d+ (\d+)/s.exec(readFileSync("/proc/self/stat", "utf8"))?.[1];
-  for (const runner of ["as_service", "as_root"]) {
-    const said = shell(["machine"], `(${runner} true)`, { PATH: `${bin}:${process.env.PATH}` });
-    const [session, uid] = said.trim().split(" ");
-    assert.equal(uid, "0");
-    assert.notEqual(session, caller, runner);
-  }
+test("each process of a command has a session of its own, without the terminal", () => {
+  const session = (text: string) => /^\d+ \(.*\) \S \d+ \d+ (\d+) 0 /s.exec(text)?.[1] ?? assert.fail(text);
+  const supervise = (user: string) => `run_processes --process test ${user} --run 2 cat /proc/self/stat`;
+  const sessions = ["", '--user "$(user_ids)"'].map((user) => session(service(supervise(user)).stdout));
+  const own = /^\d+ \(.*\) \S \d+ \d+ (\d+)/s.exec(readFileSync("/proc/self/stat", "utf8"))?.[1];
+  assert.equal(new Set([own, ...sessions]).size, 3);
 });

@@ -17,64 +17,51 @@ function onTerminal(data: string, lines: string): { status: number | null; shown
 }
 
 test("a process of the service's user has no terminal, and its output reaches root's as plain text", (t) => {
-  const data = directory(t);
   const { status, shown } = onTerminal(
-    data,
-    `open_relay
-(as_service sh -c '
+    directory(t),
+    `as_service sh -c '
   for fd in 0 1 2; do readlink /proc/$$/fd/$fd; done
   printf "a\\033[2Jb\\302\\233c\\303\\251d\\fe\\n"
+  printf "\\302"; sleep 0.1; printf "\\233two parts\\n"
   echo error >&2
   printf "no line end"
-  exit 7') || status=$?
-close_relay
+  exit 7' || status=$?
 echo " status $status"`,
   );
   assert.equal(status, 0, shown);
-  assert.match(shown, /^\/dev\/null\s+(\S+\/run\/\.relay-\d+) \(deleted\)\s+\1 \(deleted\)\s/);
-  assert.match(shown, /a\?\[2Jb\?céd\?e\r\nerror\r\nno line end status 7\r\n/);
-  assert.deepEqual(readdirSync(join(data, "run")), []);
+  assert.match(shown, /^\/dev\/null\s+(pipe:\[\d+\])\s+\1\s/);
+  assert.match(shown, /a\?\[2Jb\?céd\?e\r\n\?two parts\r\nerror\r\nno line end status 7\r\n/);
 });
 
 test("a form feed clears the terminal only for a caller that asks for it", (t) => {
-  const { shown } = onTerminal(
-    directory(t),
-    `open_relay 's/\\f/\\x1b[H\\x1b[J/g'
-(as_service printf '\\fpage\\033[2J\\n')
-close_relay`,
-  );
+  const { shown } = onTerminal(directory(t), "supervisor_option=--clears-terminal; as_service printf '\\fpage\\033[2J\\n'");
   assert.equal(shown.split("\r\n")[0], "\u001b[H\u001b[Jpage?[2J");
 });
 
 test("an endless line uses bounded memory and does not block its writer", (t) => {
   const { status, shown } = onTerminal(
     directory(t),
-    `open_relay
-(as_service head -c 300000000 /dev/zero)
-close_relay
-echo ended`,
+    `as_service sh -c 'head -c 30000000 /dev/zero; cat /proc/"$PPID"/task/*/children | tr " " "\\n"' &
+until [ "$(cat /proc/$!/task/*/children | wc -w)" -ge 1 ]; do sleep 0.01; done
+most=0
+while kill -s 0 $! 2>/dev/null; do
+  for one in $(grep -lsxF "Name:	assay-superviso" /proc/[0-9]*/status); do
+    memory=$(sed -n 's/^VmHWM:[^0-9]*\\([0-9]*\\) kB/\\1/p' "$one" 2>/dev/null)
+    [ "\${memory:-0}" -le $most ] || most=$memory
+  done
+done
+echo "most $most"`,
   );
   assert.equal(status, 0);
-  assert.match(shown, /ended\r\n/);
-  assert.ok(shown.length < 10_000);
+  assert.ok(Number(/most (\d+)\r\n$/.exec(shown)?.[1]) < 10_000, shown.slice(-200));
+  assert.equal(/\?+/.exec(shown)?.[0].length, 30_000_000);
 });
 
 test("a process of the service's user that keeps the pipe open does not block the end of the command", (t) => {
-  const { status, shown } = onTerminal(
-    directory(t),
-    `open_relay
-(as_service sh -c 'setsid sleep 120 & echo "done $!"')
-close_relay`,
-  );
+  const { status, shown } = onTerminal(directory(t), `as_service sh -c 'setsid sleep 120 & echo "done $!"'`);
   assert.equal(status, 0);
   const [, pid] = /^done (\d+)\r\n/.exec(shown) ?? assert.fail(shown);
   process.kill(Number(pid), "SIGKILL"); // an error if it has ended
-});
-
-test("without the relay, nothing is run as the service's user on a terminal", (t) => {
-  const { status, shown } = onTerminal(directory(t), "exec 4>&-\n(as_service echo started)");
-  assert.notEqual(status, 0);
-  assert.doesNotMatch(shown, /started/);
 });
 
 /**
@@ -112,9 +99,7 @@ for (const to of [
     const { status, texts } = toFiles(
       data,
       `echo begun; echo error >&2
-       open_relay
-       (as_service sh -c '${attack}') || status=$?
-       close_relay
+       as_service sh -c '${attack}' || status=$?
        echo "status $status"`,
       to,
     );
@@ -123,18 +108,17 @@ for (const to of [
     assert.match(out, /^old\nbegun\n/);
     assert.ok(out.endsWith("a\u001b[2J\0b\nstatus 7\n"), "a file gets all bytes");
     assert.match(err, /^old\n(begun\n)?error\n/);
-    assert.equal(err.match(/^\S+\/run\/\.relay-\d+ \(deleted\)$/gm)?.length, 2, err);
-    assert.deepEqual(readdirSync(join(data, "run")), []);
+    assert.equal(err.match(/^pipe:\[\d+\]$/gm)?.length, 2, err);
   });
 
 test("a command fails if its output does not fit on the disk", (t) => {
   const data = directory(t);
   const mount = `mount -t tmpfs -o size=64k none ${data}/run; exec >${data}/run/full`;
-  const lines = `open_relay; (as_service head -c 10000000 /dev/zero) || true; close_relay || exit 3`;
+  const lines = "as_service head -c 10000000 /dev/zero";
   const text = script(`data=${data} command=backup\n${mount}\n${lines}`);
   mkdirSync(join(data, "run"));
   const { status, stderr } = spawnSync("unshare", ["--mount", "sh", "-euc", text], { encoding: "utf8" });
-  assert.equal(status, 3, stderr);
+  assert.notEqual(status, 0, stderr);
   assert.match(stderr, /No space left on device\n[\s\S]*assay: not all output was written\n/);
 });
 
@@ -144,30 +128,22 @@ test("a service continues while the disk of its log is full, and the log continu
   const text = script(`data=${data} command=serve
     mount -t tmpfs -o size=64k none ${data}/run
     head -c 100000 /dev/zero >${data}/run/other 2>/dev/null || true
-    exec 3>&1 >>${data}/run/log
-    open_relay
-    (as_service sh -c 'for i in 1 2 3 4 5; do head -c 8000 /dev/zero; done; sleep 1; echo last') &
+    exec 9>&1 >>${data}/run/log
+    service='for i in 1 2 3 4 5; do head -c 8000 /dev/zero; done; while [ -e ${data}/run/other ]; do sleep 0.02; done; sleep 0.2; echo last; sleep 60'
+    supervise --process service --user "$(user_ids)" --group "" --stop-seconds 1 --restart --run 3 sh -c "$service"
     sleep 0.5
     rm ${data}/run/other
-    wait $!
-    close_relay
-    tail -n 1 ${data}/run/log >&3`);
+    until tail -n 1 ${data}/run/log | grep -q last; do sleep 0.02; done
+    end_processes
+    tail -n 1 ${data}/run/log >&9`);
   const { status, stdout, stderr } = spawnSync("unshare", ["--mount", "sh", "-euc", text], { encoding: "utf8" });
   assert.equal(status, 0, stderr);
   assert.match(stdout, /last\n$/);
 });
 
-test("without the relay, nothing is run as the service's user with root's file", (t) => {
-  const { status, texts } = toFiles(directory(t), "exec 4>&-\n(as_service echo started)", ["out", "err"]);
-  assert.notEqual(status, 0);
-  assert.doesNotMatch(texts.join(), /started/);
-});
-
 test("a process of the service's user cannot read root's input from its output", () => {
   const lines = script(`data=$(mktemp -d); mkdir $data/run; command=keys
-    open_relay
-    (as_service sh -c 'output=$(readlink /proc/$$/fd/1); echo "$output" >&2; echo output')
-    close_relay
+    as_service sh -c 'output=$(readlink /proc/$$/fd/1); echo "$output" >&2; echo output'
     cat
     rm -r $data`);
   // The command has one socket for input and output, as under sshd.
@@ -176,6 +152,6 @@ test("a process of the service's user cannot read root's input from its output",
     close B; syswrite(A, "the rest of root's script\\n"); shutdown(A, 1); print while <A>; wait; exit $? >> 8;`;
   const { status, stdout, stderr } = spawnSync("perl", ["-e", perl, lines], { encoding: "utf8", timeout: 30_000 });
   assert.equal(status, 0, stderr);
-  assert.match(stderr, /^\/\S+\/run\/\.relay-\d+ \(deleted\)\n/);
+  assert.match(stderr, /^pipe:\[\d+\]\n/);
   assert.equal(stdout, "output\nthe rest of root's script\n");
 });

@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { TestContext } from "node:test";
+import { SUPERVISOR } from "./fake-checkout.ts";
 
 // Shell functions of set-up. The user `daemon` exists on every Debian and stands for the service's user.
 export const setup = resolve(import.meta.dirname, "../../../setup");
@@ -14,9 +15,21 @@ export function directory(t: TestContext): string {
   return path;
 }
 
+const PARTS = ["log", "step", "data-dir", "machine", "groups", "instance", "processes"];
+
+/**
+ * Lines of shell after parts of set-up. The function `as_service` runs a command as the service's user and returns its exit status. The
+ * variable `data` has a default.
+ */
 export const script = (lines: string) =>
-  `${["log", "step", "data-dir", "machine", "groups", "instance", "relay"].map((part) => `. ${setup}/${part}.sh`).join("\n")}
-checkout=${resolve(setup, "..")} service_user=daemon uid_locks=/nowhere
+  `${PARTS.map((part) => `. ${setup}/${part}.sh`).join("\n")}
+checkout=${resolve(setup, "..")} service_user=daemon uid_locks=/nowhere service_group= supervisor=${SUPERVISOR}
+data=\${data:-/nowhere}
+exec 3</dev/null
+as_service() {
+  run_processes \${supervisor_option:+"$supervisor_option"} --process test --user "$(user_ids)" --group "$service_group" --run $# "$@"
+  return "$processes_status"
+}
 ${lines}`;
 
 /** Runs lines of shell after parts of set-up. @param open descriptors that the shell gets as 3 and above */

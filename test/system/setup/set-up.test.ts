@@ -36,18 +36,19 @@ for (const [signal, code] of [
   });
 }
 
-test("a signal during the end of Node does not hide its exit status", () => {
+test("a signal during the end of the main process does not hide its exit status", () => {
   const wait = (then: string): number | null =>
     spawnSync(
       "dash",
       [
         "-euc",
-        `. setup/log.sh; . setup/instance.sh; . setup/prepare.sh
-        kill() { command kill "$@" && sleep 0.2; } # Node is dead before the trap returns
-        sh -c '${then}' & node_pid=$!
+        `. setup/log.sh; . setup/step.sh; . setup/processes.sh
+        kill() { command kill "$@" && sleep 0.2; } # the program is dead before the trap returns
+        data=/nowhere supervisor=bin/assay-supervisor
+        exec 3</dev/null
         (sleep 0.3; command kill -s HUP $$) &
-        finish_node
-        exit "$node_status"`,
+        run_processes --process test --run 3 sh -c '${then}'
+        exit "$processes_status"`,
       ],
       { cwd: join(import.meta.dirname, "../../.."), stdio: "inherit" },
     ).status;

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
+import { basename, join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { allGroups } from "../../support/launcher/machine.ts";
 import { type Command, FakeCheckout } from "./fake-checkout.ts";
-import { childrenOf, commandLine, processesBelow } from "./processes.ts";
+import { childrenOf, commandLine, processesBelow, startedBelow } from "./processes.ts";
+import { script } from "./service-shell.ts";
 
 // A compromised service can start processes in sessions of their own, which keep its port, database and TLS key open.
 
@@ -33,7 +34,7 @@ function withAttack(attack: string): FakeCheckout {
 }
 
 const serviceOf = (serve: Command) =>
-  childrenOf(serve.child.pid ?? 0).find((child) => /main\.ts\0serve\0/.test(commandLine(child))) ??
+  startedBelow(serve.child.pid ?? 0).find((child) => /main\.ts\0serve\0/.test(commandLine(child))) ??
   assert.fail("no child is the service");
 
 async function until(condition: () => boolean): Promise<void> {
@@ -74,10 +75,15 @@ test("after SIGKILL of serve, the next command ends what its service left", asyn
   const serve = fake.start("serve");
   await serve.says(/welcome#fake/);
   assert.ok(survivors().length > 0 && groupsBelow(fake).length > 0);
+  // Stopped first, the supervisor cannot end the service when the script has been killed.
+  const supervisors = childrenOf(serve.child.pid ?? 0).filter((pid) => /assay-supervisor\0/.test(commandLine(pid)));
+  for (const pid of supervisors) process.kill(pid, "SIGSTOP");
   serve.child.kill("SIGKILL");
-  await serve.end();
+  for (const pid of supervisors) process.kill(pid, "SIGKILL");
+  await until(() => serve.child.signalCode !== null);
   assert.ok(survivors().length > 0);
   assert.equal((await fake.run("keys", "list")).code, 0);
+  await serve.end();
   assert.deepEqual(survivors(), []);
   assert.deepEqual(groupsBelow(fake), []);
 });
@@ -193,18 +199,14 @@ test("a command whose program is stopped ends at the second signal", async () =>
   assert.equal((await fake.run("accounts", "list")).code, 7);
 });
 
+/** Runs lines of shell after set-up's, in a mount namespace. */
 const shell = (lines: string) =>
-  spawnSync("unshare", ["--mount", "sh", "-euc", lines], {
-    cwd: resolve(import.meta.dirname, "../../.."),
-    encoding: "utf8",
-    timeout: 30_000,
-  });
-const parts = "checkout=.; for part in log machine groups; do . setup/$part.sh; done; service_user=daemon";
+  spawnSync("unshare", ["--mount", "sh", "-euc", script(lines)], { encoding: "utf8", timeout: 30_000 });
 
 test("without a control group, the command prints a warning and continues", () => {
-  const { status, stdout, stderr } = shell(`mount -t tmpfs -o ro none /sys/fs/cgroup; ${parts}
+  const { status, stdout, stderr } = shell(`mount -t tmpfs -o ro none /sys/fs/cgroup
     make_service_group test-$$
-    (as_service echo started)
+    as_service echo started
     end_service_group`);
   assert.deepEqual([status, stdout], [0, "started\n"]);
   assert.match(
@@ -213,21 +215,61 @@ test("without a control group, the command prints a warning and continues", () =
   );
 });
 
+// A process whose descendants fork all the time.
+const FORKS =
+  "fork() { [ $1 -eq 0 ] || { sleep 0.01; (fork $(($1 - 1)) &) & }; }; for i in 1 2 3 4 5; do fork 1000; done; sleep 0.3";
+
 for (const [version, only] of [
   ["2", "head -n 1"],
   ["1", "tail -n 1"],
 ] as const)
-  test(`an endlessly forking process is killed with its group of version ${version}`, (t) => {
-    const { status, stdout, stderr } = shell(`${parts}
-      group=$(own_groups | ${only})
-      if [ ${version} = 1 ] && [ -e "$group/cgroup.kill" ]; then echo none; exit; fi
-      own_groups() { echo "$group"; }
-      make_service_group test-$$
-      made=$service_group
-      (as_service sh -c 'fork() { [ $1 -eq 0 ] || { sleep 0.01; (fork $(($1 - 1)) &) & }; }; for i in 1 2 3 4 5; do fork 1000; done') >/dev/null 2>&1 &
-      sleep 0.3
-      end_service_group
-      [ ! -d "$made" ] && echo removed`);
-    if (stdout === "none\n") return t.skip("this machine has no version 1");
-    assert.deepEqual([status, stdout], [0, "removed\n"], stderr);
-  });
+  for (const [when, lines] of [
+    ["at the end of the process that started it", `as_service sh -c '${FORKS}' >/dev/null 2>&1; cat "$made/cgroup.procs"`],
+    [
+      "with its group when nothing supervises it",
+      `as_service sh -c '${FORKS}; sleep 30' >/dev/null 2>&1 &
+       until [ -s "$made/cgroup.procs" ]; do sleep 0.01; done
+       read -r supervisor_pid _ <"/proc/$!/task/$!/children"
+       kill -s KILL "$supervisor_pid" $!`,
+    ],
+  ] as const)
+    test(`an endlessly forking process is killed ${when}, in version ${version} of control groups`, (t) => {
+      const { status, stdout, stderr } = shell(`
+        group=$(own_groups | ${only})
+        if [ ${version} = 1 ] && [ -e "$group/cgroup.kill" ]; then echo none; exit; fi
+        own_groups() { echo "$group"; }
+        make_service_group test-$$
+        made=$service_group
+        ${lines}
+        end_service_group
+        [ ! -d "$made" ] && echo removed`);
+      if (stdout === "none\n") return t.skip("this machine has no version 1");
+      assert.deepEqual([status, stdout], [0, "removed\n"], stderr);
+    });
+
+test("when the script is killed, the supervisor ends the service, what it has started, and the launcher", async () => {
+  const { fake, survivors } = withSurvivors();
+  using _ = fake;
+  const serve = fake.start("serve");
+  await serve.says(/welcome#fake/);
+  assert.ok(survivors().length > 0);
+  serve.child.kill("SIGKILL");
+  const { stdout } = await serve.end();
+  assert.match(stdout, /drained/);
+  await until(() => processesBelow(fake.data).length === 0);
+});
+
+test("a process whose name looks like a line of its state does not hide its end", () => {
+  // The first thread ends alone, so that the process cannot be reaped.
+  const named = `
+    import ctypes, threading, time
+    threading.Thread(target=time.sleep, args=(70,)).start()
+    libc = ctypes.CDLL(None)
+    libc.prctl(15, b"a) S 1 2\\n)")
+    libc.syscall(${process.arch === "arm64" ? 93 : 60}, 0)`;
+  const { status, stderr } = shell(`
+    code='${named.replace(/^ {4}/gm, "")}'
+    make_service_group test-$$
+    as_service python3 -c "$code"`);
+  assert.equal(status, 137, stderr);
+});

@@ -16,14 +16,14 @@ import { type TestContext, test } from "node:test";
 
 const SETUP = resolve(import.meta.dirname, "../../../setup");
 
-/** A data directory, a checkout with setup/fruit.sh, and a dpkg package in a local directory as its archive. */
+/** A data directory, a checkout with setup/test-tools/fruit.sh, and a dpkg package in a local directory as its archive. */
 function makeOrchard(t: TestContext) {
   const root = mkdtempSync(join(tmpdir(), "unpack-"));
   t.after(() => rmSync(root, { recursive: true }));
   const [checkout, data, tree] = [join(root, "checkout"), join(root, "data"), join(root, "tree")];
   for (const directory of ["log", "tmp"]) mkdirSync(join(data, directory), { recursive: true });
   cpSync(SETUP, join(checkout, "setup"), { recursive: true });
-  const script = join(checkout, "setup/fruit.sh");
+  const script = join(checkout, "setup/test-tools/fruit.sh");
   writeFileSync(script, `unpack_fruit() { unpack "$1" "$alone" pear && ls "$1/pear"; }\n`);
   mkdirSync(join(tree, "DEBIAN"), { recursive: true });
   const control = "Package: pear\nVersion: 1\nArchitecture: all\nMaintainer: nobody\nDescription: fruit\n";
@@ -35,7 +35,7 @@ function makeOrchard(t: TestContext) {
 }
 
 function find({ root, checkout, data }: ReturnType<typeof makeOrchard>) {
-  const parts = `checkout=$1 data=$2; for part in log step software unpack fruit; do . "$1/setup/$part.sh"; done
+  const parts = `checkout=$1 data=$2; for part in log step software test-tools/unpack test-tools/fruit; do . "$1/setup/$part.sh"; done
     apt_get() { [ "$1" = update ] || cp "$0"/*.deb .; }
     find_unpacked fruit fruit; echo "$unpacked"`;
   return spawnSync("sh", ["-euc", parts, root, checkout, data], { encoding: "utf8" });

@@ -4,7 +4,7 @@
 # find_unpacked NAME ABOUT: sets $unpacked to the directory that unpack_NAME has filled, a function in NAME.sh. Calls this function if the
 # directory is missing.
 find_unpacked() {
-  unpacked=$data/$1/$({ cat "$checkout/setup/unpack.sh" "$checkout/setup/$1.sh" /etc/os-release && uname -m; } | hash_of_stdin)
+  unpacked=$data/$1/$({ cat "$checkout/setup/test-tools/unpack.sh" "$checkout/setup/test-tools/$1.sh" /etc/os-release && uname -m; } | hash_of_stdin)
   if [ ! -d "$unpacked" ]; then
     mkdir -p "$data/$1"
     try_step package-lists "reading" apt_get update || say "not all package lists could be read; see $step_log"

@@ -1,0 +1,21 @@
+#include "message.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+void say(const char *format, ...)
+{
+	char line[1024] = "assay: ";
+	size_t length = strlen(line);
+	va_list args;
+	va_start(args, format);
+	vsnprintf(line + length, sizeof line - length - 1, format, args);
+	va_end(args);
+	length = strlen(line);
+	line[length++] = '\n';
+	/* One call for the whole line: other processes write to the same terminal. Nobody could be told of a failure. */
+	if (write(2, line, length) < 0)
+		return;
+}
