@@ -8,7 +8,7 @@ import { append } from "./option-values.ts";
 import { statusText } from "./status-text.ts";
 
 const WATCH_MS = 2_000;
-/** Starts each page of --watch. On a terminal, setup/relay.sh clears the screen at this character. */
+/** Starts each page of --watch. On a terminal, supervisor/relay.c clears the screen at this character. */
 const FORM_FEED = "\f";
 
 interface Options {

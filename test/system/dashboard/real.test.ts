@@ -12,8 +12,8 @@ import { DESK, filter, linesOf, PASSWORD, PHONE, pageActions } from "./page-acti
 
 import { verifyPackage } from "./verify-package.ts";
 
-/** So slow that half of its output is visible before the rest exists. */
-const SLOW = 'import time\nprint("one", flush=True)\ntime.sleep(3)\nprint("two")\n';
+/** A program whose second line comes after a pause. */
+const pausing = (seconds: number) => `import time\nprint("one", flush=True)\ntime.sleep(${seconds})\nprint("two")\n`;
 /** Two slots run the self-test and all programs in this time. */
 
 /** Actions of a new user with a one-time link, who keeps secrets that are displayed once. */
@@ -149,14 +149,21 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     const result = page.getByRole("region", { name: "Result" });
     const output = result.getByRole("textbox", { name: "Standard output" });
     await page.getByLabel("Language").selectOption("python");
-    await program.click();
-    await page.keyboard.press("Control+a");
-    await page.keyboard.insertText(SLOW);
-    await page.keyboard.press("Control+Enter");
-    await output.getByText("one").waitFor();
-    assert.equal(await linesOf(output), "one\n");
-    await result.getByRole("heading", { name: "Accepted", exact: true }).waitFor();
-    assert.equal(await linesOf(output), "one\ntwo\n");
+    // On a busy machine, a short pause can be over before the browser shows the first line.
+    let beforePause = "";
+    for (const seconds of [3, 12, 48]) {
+      await program.click();
+      await page.keyboard.press("Control+a");
+      await page.keyboard.insertText(pausing(seconds));
+      await page.keyboard.press("Control+Enter");
+      await result.getByRole("heading", { name: "Accepted", exact: true }).waitFor({ state: "hidden" });
+      await output.getByText("one").waitFor();
+      beforePause = await linesOf(output);
+      await result.getByRole("heading", { name: "Accepted", exact: true }).waitFor({ timeout: (30 + seconds) * 1000 });
+      assert.equal(await linesOf(output), "one\ntwo\n");
+      if (beforePause === "one\n") break;
+    }
+    assert.equal(beforePause, "one\n");
     await looksGood(page, "playground");
   });
 
@@ -242,7 +249,7 @@ async function newcomer(t: Parameters<typeof place>[0], kind: Parameters<typeof 
     assert.match((await chart.getAttribute("aria-valuetext")) ?? "", /AC 3 · .*RE 2 · .*MLE 2 · .*PLE 1 · .*SIG 1 · /);
     await chart.focus();
     await page.keyboard.press("End");
-    assert.match((await chart.getAttribute("aria-valuetext")) ?? "", /^\d+ \w+, \d\d:\d\d to \d\d:\d\d: /);
+    assert.match((await chart.getAttribute("aria-valuetext")) ?? "", /^\d+ \w+, \d\d:\d\d to (\d+ \w+, )?\d\d:\d\d: /);
     await page.getByText("verified by a run").waitFor();
     assert.equal(await page.getByText("fails", { exact: true }).count(), 0);
     await looksGood(page, "overview");

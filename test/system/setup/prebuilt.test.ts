@@ -36,7 +36,7 @@ test("separate software serves another data directory without fetching, building
   const data = join(fake.root, "volume");
   for (const time of ["first", "second"]) {
     const serve = new Command(assay, ["serve"], { ASSAY_DATA: data });
-    await serve.says(/ready in[^]*export ASSAY_URL/);
+    await serve.says(/ready in[\s\S]*export ASSAY_URL/);
     serve.child.kill("SIGTERM");
     const { code, stdout, stderr } = await serve.end();
     assert.equal(code, 0, stderr);

@@ -217,7 +217,10 @@ test("rejects a worker without a shared database", async () => {
 test("another machine creates no first key in a database with keys", async () => {
   using fake = new FakeCheckout();
   const main = readFileSync(join(fake.checkout, "src/main.ts"), "utf8");
-  fake.write("src/main.ts", main.replace('if (command === "keys")', 'if (command === "keys" && !args.includes("--if-empty"))'));
+  fake.write(
+    "src/main.ts",
+    main.replace('if (command === "keys")', 'if (command === "keys" && !args.includes("--if-empty"))'),
+  );
   const serve = fake.start("serve");
   await serve.says(/ready in/);
   await serve.says(/authority/);
@@ -307,7 +310,9 @@ test("serve waits for the drain time and some seconds more", async () => {
     await serve.says(/ready in/);
     const supervisors = childrenOf(serve.child.pid ?? 0).map(commandLine);
     const [, stop] =
-      supervisors.map((line) => /\0--process\0service\0.*?\0--stop-seconds\0(\d+)\0/.exec(line)).find((found) => found) ?? [];
+      supervisors
+        .map((line) => /\0--process\0service\0.*?\0--stop-seconds\0(\d+)\0/.exec(line))
+        .find((found) => found) ?? [];
     assert.equal(stop, String(seconds));
     serve.child.kill("SIGTERM");
     assert.equal((await serve.end()).code, 0);

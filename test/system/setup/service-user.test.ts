@@ -40,7 +40,9 @@ test("the supervisor has only the needed variables before it starts a process of
     .split("\0")
     .slice(0, -1)
     .map((pair) => pair.slice(0, pair.indexOf("=")));
-  const settings = Object.keys(process.env).filter((name) => /^ASSAY_[A-Z0-9_]+$/.test(name) && process.env[name] !== "");
+  const settings = Object.keys(process.env).filter(
+    (name) => /^ASSAY_[A-Z0-9_]+$/.test(name) && process.env[name] !== "",
+  );
   const needed = ["ASSAY_DATA", "ASSAY_DATABASE", "LANG", "MALLOC_MMAP_THRESHOLD_", "PATH", "TMPDIR", ...settings];
   for (const name of ["TERM", "NO_COLOR"]) if (process.env[name]) needed.push(name);
   assert.deepEqual(found.sort(), [...new Set(needed)].sort(), stderr);

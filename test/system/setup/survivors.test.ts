@@ -224,12 +224,15 @@ for (const [version, only] of [
   ["1", "tail -n 1"],
 ] as const)
   for (const [when, lines] of [
-    ["at the end of the process that started it", `as_service sh -c '${FORKS}' >/dev/null 2>&1; cat "$made/cgroup.procs"`],
+    [
+      "at the end of the process that started it",
+      `as_service sh -c '${FORKS}' >/dev/null 2>&1; cat "$made/cgroup.procs"`,
+    ],
     [
       "with its group when nothing supervises it",
       `as_service sh -c '${FORKS}; sleep 30' >/dev/null 2>&1 &
-       until [ -s "$made/cgroup.procs" ]; do sleep 0.01; done
-       read -r supervisor_pid _ <"/proc/$!/task/$!/children"
+       until [ "$(wc -l <"$made/cgroup.procs")" -ge 5 ]; do sleep 0.01; done
+       supervisor_pid=$(tr -d " " <"/proc/$!/task/$!/children")
        kill -s KILL "$supervisor_pid" $!`,
     ],
   ] as const)
