@@ -3,6 +3,8 @@
 # A process of the service's user can leave its session and its parent, but not its cgroup. Without the cgroup, a compromised service
 # could start a process that outlives it and keeps its port, its database and its TLS key open.
 
+service_group= # of the processes of the service's user; empty if there is none
+
 # own_groups: prints the directories of the control groups in which this shell is: that of version 2, and that of the pids controller of
 # version 1.
 own_groups() {

@@ -352,8 +352,10 @@ static bool stop(void)
 {
 	for (int i = 0; i < count; i++) {
 		struct process *p = &processes[i];
-		if (p->state == WAITING)
+		if (p->state == WAITING) { /* what it ended with before has been reported */
 			p->state = ENDED;
+			p->status = 0;
+		}
 		if (p->state == ENDED)
 			continue;
 		/* A process whose output the main process has read successfully may complete its own work. */

@@ -31,7 +31,7 @@ test("units and containers start Node without it", () => {
   const starts = files.flatMap((file) =>
     readFileSync(join(root, file), "utf8")
       .split("\n")
-      .filter((line) => /node"? .*(src\/main|setup\/ask-until-ready)\.ts/.test(line)),
+      .filter((line) => /node"? .*(src\/main\.ts|setup\/ask-until-ready\.ts|\$entry)/.test(line)),
   );
   assert.ok(starts.length >= 8, starts.join("\n"));
   for (const start of starts) assert.match(start, /node"? --disable-sigusr1 /);

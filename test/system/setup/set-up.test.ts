@@ -89,6 +89,7 @@ test("the app is a copy without the files of git and npm", async () => {
     ...[
       "assay",
       "bench",
+      "bin",
       "client",
       "dashboard",
       "image",
