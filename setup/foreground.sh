@@ -61,6 +61,7 @@ run_service() {
   announce &
   announcer_pid=$!
   await_processes
+  [ "$processes_status" -ne 143 ] || processes_status=0 # stopped before the supervisor had started anything
   trap '' INT TERM HUP
   kill -s TERM "$announcer_pid" 2>/dev/null || true
   wait "$announcer_pid" || true
@@ -81,7 +82,8 @@ stop_service() {
 announce() {
   exec 6>&- 7>&- 8>&- # the locks of the instance
   supervisor_pid=
-  pass_signals_on
+  trap 'pass_on TERM' TERM
+  trap '' HUP # of a terminal or for a reload; the script itself ends this subshell
   trap '[ $? -eq 0 ] || kill -s USR2 "$service_supervisor" 2>/dev/null || true; end_service_group' EXIT
   [ -z "$service_group" ] || make_service_group "$instance-service-ask"
   # "/ready" returns 200 only after a real run through every control, "/live" as soon as the database responds.

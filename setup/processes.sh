@@ -30,14 +30,28 @@ start_supervisor() {
   (trap '' HUP && clean_env exec "$@") <&3 3<&- &
   supervisor_pid=$!
   # The signal can have come before the line above.
-  [ -z "$ended_by" ] || kill -s TERM "$supervisor_pid" 2>/dev/null || true
+  [ -z "$ended_by" ] || send_end
+}
+
+# send_end: sends SIGTERM to the supervisor, as soon as it is that. A shell that has just been forked loses signals for a moment.
+send_end() {
+  while { read -r _ supervisor_name supervisor_state _ <"/proc/$supervisor_pid/stat"; } 2>/dev/null; do
+    case $supervisor_name-$supervisor_state in '(assay-superviso)-'* | *-Z) break ;; esac
+    sleep 0.01
+  done
+  kill -s TERM "$supervisor_pid" 2>/dev/null || true
 }
 
 # pass_on SIGNAL [STATUS]: passes TERM or HUP on to the supervisor. TERM ends the processes, also if they are just being started. STATUS is the
 # exit status if the main process ends by it.
 pass_on() {
-  [ "$1" = HUP ] || ended_by=${2:-143}
-  [ -z "$supervisor_pid" ] || kill -s "$1" "$supervisor_pid" 2>/dev/null || true
+  case $1 in
+  HUP) [ -z "$supervisor_pid" ] || kill -s HUP "$supervisor_pid" 2>/dev/null || true ;;
+  *)
+    ended_by=${2:-143}
+    [ -z "$supervisor_pid" ] || send_end
+    ;;
+  esac
 }
 
 # pass_signals_on: from now on, signals are for the processes. Ctrl-C is passed on as SIGTERM, because a background process of a shell
@@ -72,7 +86,7 @@ run_processes() {
 # end_processes: ends the processes, if they run.
 end_processes() {
   [ -n "$supervisor_pid" ] || return 0
-  kill -s TERM "$supervisor_pid" 2>/dev/null || true
+  send_end
   await_processes
 }
 
