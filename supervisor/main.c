@@ -543,9 +543,50 @@ struct options {
 	struct relay_options relay;
 };
 
+enum option_number { PARENT = 1, SECONDS, PLAIN, MOST, CLEARS, PROCESS, USER, GROUP, LISTENS, STOP, RESTART, FEEDS, KEEPS, RUN };
+
+static void set_option(struct options *o, int option)
+{
+	switch (option) {
+	case PARENT: o->parent = (pid_t)number(optarg, INT_MAX); break;
+	case SECONDS: end_at_ms = now_ms() + number(optarg, 1000000) * 1000; break;
+	case PLAIN: o->relay.plain = true; break;
+	case MOST: o->relay.most = number(optarg, ULONG_MAX - 1); break;
+	case CLEARS: o->relay.clears_terminal = true; break;
+	default: misuse("an unknown option");
+	}
+}
+
+static void set_option_of_process(struct process *p, int option)
+{
+	switch (option) {
+	case USER: p->user = user_from(optarg), p->has_user = true; break;
+	case GROUP: p->group = *optarg ? optarg : NULL; break;
+	case LISTENS: p->socket = optarg; break;
+	case STOP: p->stop_ms = number(optarg, 1000000) * 1000; break;
+	case RESTART: p->restart = true; break;
+	case FEEDS: p->feeds_main = true; break;
+	case KEEPS: p->keeps_descriptors = true; break;
+	default: misuse("an unknown option");
+	}
+}
+
+/* Takes the arguments of a process from the next arguments of this program. `words` is their number, or "all". */
+static void set_arguments(struct process *p, const char *words, int argc, char **argv)
+{
+	unsigned long left = (unsigned long)(argc - optind);
+	unsigned long length = strcmp(words, "all") == 0 ? left : number(words, INT_MAX);
+	if (length == 0 || length > left)
+		misuse("--run has too few arguments");
+	p->arguments = calloc(length + 1, sizeof *p->arguments);
+	if (!p->arguments)
+		exit(1);
+	memcpy(p->arguments, argv + optind, length * sizeof *p->arguments);
+	optind += (int)length;
+}
+
 static struct options read_options(int argc, char **argv)
 {
-	enum { PARENT = 1, SECONDS, PLAIN, MOST, CLEARS, PROCESS, USER, GROUP, LISTENS, STOP, RESTART, FEEDS, KEEPS, RUN };
 	static const struct option known[] = {
 		{"parent", 1, NULL, PARENT}, {"seconds", 1, NULL, SECONDS}, {"plain", 0, NULL, PLAIN},
 		{"most-output", 1, NULL, MOST}, {"clears-terminal", 0, NULL, CLEARS}, {"process", 1, NULL, PROCESS},
@@ -562,37 +603,15 @@ static struct options read_options(int argc, char **argv)
 				misuse("--process needs --run, and there can be four processes");
 			p = &processes[count++];
 			p->name = optarg;
-			continue;
-		}
-		if (option >= USER && !p)
+		} else if (option < PROCESS || option > RUN) {
+			set_option(&o, option);
+		} else if (!p) {
 			misuse("an option of a process comes before --process");
-		switch (option) {
-		case PARENT: o.parent = (pid_t)number(optarg, INT_MAX); break;
-		case SECONDS: end_at_ms = now_ms() + number(optarg, 1000000) * 1000; break;
-		case PLAIN: o.relay.plain = true; break;
-		case MOST: o.relay.most = number(optarg, ULONG_MAX - 1); break;
-		case CLEARS: o.relay.clears_terminal = true; break;
-		case USER: p->user = user_from(optarg), p->has_user = true; break;
-		case GROUP: p->group = *optarg ? optarg : NULL; break;
-		case LISTENS: p->socket = optarg; break;
-		case STOP: p->stop_ms = number(optarg, 1000000) * 1000; break;
-		case RESTART: p->restart = true; break;
-		case FEEDS: p->feeds_main = true; break;
-		case KEEPS: p->keeps_descriptors = true; break;
-		case RUN: {
-			unsigned long left = (unsigned long)(argc - optind);
-			unsigned long length = strcmp(optarg, "all") == 0 ? left : number(optarg, INT_MAX);
-			if (length == 0 || length > left)
-				misuse("--run has too few arguments");
-			p->arguments = calloc(length + 1, sizeof *p->arguments);
-			if (!p->arguments)
-				exit(1);
-			memcpy(p->arguments, argv + optind, length * sizeof *p->arguments);
-			optind += (int)length;
+		} else if (option == RUN) {
+			set_arguments(p, optarg, argc, argv);
 			p = NULL;
-			break;
-		}
-		default: misuse("an unknown option");
+		} else {
+			set_option_of_process(p, option);
 		}
 	}
 	if (p || count == 0 || optind != argc)

@@ -736,10 +736,11 @@ void supervise(struct slot *s, struct run *run[], int runs, struct client *clien
 	static struct kill_helpers helpers[PROGRAMS_MAX];
 	struct watch w[PROGRAMS_MAX] = {0};
 	struct pair pair;
-	for (int i = 0; i < runs; i++)
-		begin_watch(&w[i], s, run[i], client, &helpers[i]);
-	if (runs == PROGRAMS_MAX)
+	begin_watch(&w[0], s, run[0], client, &helpers[0]);
+	if (runs == PROGRAMS_MAX) {
+		begin_watch(&w[1], s, run[1], client, &helpers[1]);
 		pair_programs(&pair, w);
+	}
 	if (start_programs(w, runs, &w->o->failure) == 0) {
 		if (w->pair)
 			begin_turns(w->pair);

@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 const SETTING = "MALLOC_MMAP_THRESHOLD_=1048576";
 const STARTERS = [
-  "setup/prepare.sh",
+  "setup/processes.sh",
   "deploy/systemd/assay.service",
   "deploy/systemd/assay-worker.service",
   "deploy/container/assay",
