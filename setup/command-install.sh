@@ -36,6 +36,8 @@ serve)
   make_service_group "unit-service-$$"
   pass_signals_on
   welcome
+  [ -z "$ended_by" ] || exit "$ended_by"
+  trap '' INT TERM HUP
   end_service_group
   ;;
 worker) say "working: ready in $(since "$prepare_start")" ;;

@@ -77,6 +77,7 @@ run_tests() {
   start_supervisor "$test_names" PATH="$(dirname "$node"):$PATH" TMPDIR="$instance_dir/tmp" NODE_COMPILE_CACHE="$instance_dir/cache" \
     "$supervisor" --parent "$own_pid" --process tests --run all "$node" test/run.ts "$@"
   await_processes
+  trap '' INT TERM HUP
 }
 exec 3</dev/null
 run_tests "$@"

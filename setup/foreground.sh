@@ -61,9 +61,15 @@ run_service() {
   announce &
   announcer_pid=$!
   await_processes
-  [ "$processes_status" -ne 143 ] || processes_status=0 # stopped before the supervisor had started anything
   trap '' INT TERM HUP
+  [ "$processes_status" -ne 143 ] || processes_status=0 # stopped before the supervisor had started anything
   kill -s TERM "$announcer_pid" 2>/dev/null || true
+  # The terminal to which it writes may take nothing.
+  for _ in $(seq 250); do
+    ! has_ended "$announcer_pid" || break
+    sleep 0.02
+  done
+  kill -s KILL "$announcer_pid" 2>/dev/null || true
   wait "$announcer_pid" || true
   end_service_group
   close_instance
@@ -73,8 +79,8 @@ run_service() {
 # stop_service: lets running programs finish, then stops the service and the launcher.
 stop_service() {
   trap '' INT TERM HUP
-  say "stopping: running programs may finish"
   pass_on TERM
+  say "stopping: running programs may finish"
 }
 
 # announce: waits until the service is ready, tells its supervisor, and greets the operator. It runs in a subshell, beside the service. If it
@@ -84,15 +90,20 @@ announce() {
   supervisor_pid=
   trap 'pass_on TERM' TERM
   trap '' HUP # of a terminal or for a reload; the script itself ends this subshell
-  trap '[ $? -eq 0 ] || kill -s USR2 "$service_supervisor" 2>/dev/null || true; end_service_group' EXIT
+  trap '[ $? -eq 0 ] || [ -n "$ended_by" ] || tell_supervisor USR2; end_service_group' EXIT
   [ -z "$service_group" ] || make_service_group "$instance-service-ask"
   # "/ready" returns 200 only after a real run through every control, "/live" as soon as the database responds.
-  if ask 180 "$app/setup/ask-until-ready.ts" "$operator" "$asked"; then
-    kill -s USR1 "$service_supervisor"
-    welcome
-  elif [ -n "$ended_by" ]; then
-    exit 0 # the command is being stopped
-  else
+  # The launcher may need 2 minutes before it listens. If the service does not start at all, the supervisor notices that.
+  if ask 310 "$app/setup/ask-until-ready.ts" "$operator" "$asked" 250; then
+    tell_supervisor USR1 && welcome
+  elif [ -z "$ended_by" ]; then
     fail "the service did not become ready"
   fi
+}
+
+# tell_supervisor SIGNAL: sends a signal to the supervisor of the service, if this is still the child of the script. In a subshell, $$ is the
+# script, which can have been killed.
+tell_supervisor() {
+  { read -r _ _ _ supervisor_parent _ <"/proc/$service_supervisor/stat"; } 2>/dev/null && [ "$supervisor_parent" = $$ ] &&
+    kill -s "$1" "$service_supervisor"
 }

@@ -33,12 +33,14 @@ start_supervisor() {
   [ -z "$ended_by" ] || send_end
 }
 
+# is_supervisor PID: whether the process is a supervisor, and not still the shell that becomes one.
+is_supervisor() {
+  [ -n "$1" ] && { read -r _ supervisor_name _ <"/proc/$1/stat"; } 2>/dev/null && [ "$supervisor_name" = '(assay-superviso)' ]
+}
+
 # send_end: sends SIGTERM to the supervisor, as soon as it is that. A shell that has just been forked loses signals for a moment.
 send_end() {
-  while { read -r _ supervisor_name supervisor_state _ <"/proc/$supervisor_pid/stat"; } 2>/dev/null; do
-    case $supervisor_name-$supervisor_state in '(assay-superviso)-'* | *-Z) break ;; esac
-    sleep 0.01
-  done
+  until is_supervisor "$supervisor_pid" || has_ended "$supervisor_pid"; do sleep 0.01; done
   kill -s TERM "$supervisor_pid" 2>/dev/null || true
 }
 
@@ -46,7 +48,7 @@ send_end() {
 # exit status if the main process ends by it.
 pass_on() {
   case $1 in
-  HUP) [ -z "$supervisor_pid" ] || kill -s HUP "$supervisor_pid" 2>/dev/null || true ;;
+  HUP) ! is_supervisor "$supervisor_pid" || kill -s HUP "$supervisor_pid" 2>/dev/null || true ;;
   *)
     ended_by=${2:-143}
     [ -z "$supervisor_pid" ] || send_end
@@ -59,6 +61,12 @@ pass_on() {
 pass_signals_on() {
   trap 'pass_on TERM' TERM HUP
   trap 'pass_on TERM 130' INT
+}
+
+# has_ended PID: whether the process, a child of this shell, has ended.
+has_ended() {
+  { read -r _ _ child_state _ <"/proc/$1/stat"; } 2>/dev/null || return 0
+  [ "$child_state" = Z ]
 }
 
 # await_processes: waits for the end of all processes, and sets $processes_status. Signals interrupt only a shell that waits.
@@ -81,6 +89,7 @@ run_processes() {
   pass_signals_on
   supervise "$@"
   await_processes
+  trap '' INT TERM HUP # this command only removes what it has made
 }
 
 # end_processes: ends the processes, if they run.

@@ -31,7 +31,11 @@ welcome() {
 }
 
 # ask_database COMMAND ARGUMENT...: asks the database, as the service's user, and sets $answer. Stops the command if that fails.
-ask_database() { ask 60 "$app/src/main.ts" "$@" --data "$data" || fail "'assay $1 $2' failed"; }
+ask_database() {
+  ask 60 "$app/src/main.ts" "$@" --data "$data" && return
+  [ -z "$ended_by" ] || exit "$ended_by"
+  fail "'assay $1 $2' failed"
+}
 
 # show_first_link: shows a link to become the first administrator, until a person can sign in to the dashboard. A new link invalidates
 # that of the previous start.

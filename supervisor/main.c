@@ -56,6 +56,8 @@ enum { UNREAPABLE_MS = 1000 };
 enum { SECOND_SIGNAL_MS = 1000 };
 /* A process that has run for so long was started successfully: its end is the first one in a row. */
 enum { GOOD_RUN_MS = 5000 };
+/* How long a program may take to end when the script was killed. */
+enum { ORPHAN_MS = 5000 };
 /* Exit statuses: as of a shell after a signal, and as of timeout(1). */
 enum { BY_SIGNAL = 128, TIMED_OUT = 124 };
 
@@ -86,6 +88,7 @@ struct process {
 	uint64_t start_at_ms;    /* while WAITING */
 	uint64_t unreapable_since_ms;
 	uint64_t kill_at_ms;     /* 0: not at all */
+	uint64_t killed_at_ms;   /* when it got SIGKILL from this program; 0: it did not */
 	bool asked_to_end;
 	unsigned ends_in_row;
 	int status;              /* after its end, as of a shell */
@@ -95,6 +98,7 @@ static struct process processes[PROCESSES_MAX];
 static int count;
 #define MAIN (&processes[0])
 
+static pid_t parent;     /* of --parent; 0: any */
 static bool ready;       /* the service was ready once */
 static bool stopping;
 static bool failed;      /* the exit status is 1, whatever the main process reports */
@@ -121,6 +125,13 @@ static _Noreturn void give_up(const struct process *p, const char *what)
 	_exit(127);
 }
 
+/* Closes the locks of set-up (setup/data-dir.sh). Others can be files of the operator, such as those that a shell makes for <(...). */
+static void close_locks(void)
+{
+	for (int fd = 6; fd <= 9; fd++)
+		close(fd);
+}
+
 /*
  * Runs in the child, between fork and exec. SIGTERM is blocked until it has its session and its user; then it ends the process, as it will
  * after exec.
@@ -133,8 +144,8 @@ static _Noreturn void become(const struct process *p, int input, int output, int
 	/* With a session of its own, it gets no signal of the terminal, and its process group has no other process. */
 	if (setsid() < 0)
 		give_up(p, "begin a session");
-	if (!p->keeps_descriptors && syscall(__NR_close_range, 3u, UINT_MAX, 0) < 0)
-		give_up(p, "close descriptors");
+	if (!p->keeps_descriptors)
+		close_locks();
 	if (p->has_user && (failed_step = user_become(&p->user, p->group)) != NULL)
 		give_up(p, failed_step);
 	if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0) /* after the change of the user, which clears it */
@@ -142,7 +153,7 @@ static _Noreturn void become(const struct process *p, int input, int output, int
 	if (getppid() != supervisor)
 		_exit(1);
 	for (int number = 1; number < NSIG; number++)
-		signal(number, SIG_DFL);
+		signal(number, number == SIGHUP && p->restart ? SIG_IGN : SIG_DFL); /* until the service handles it */
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -169,6 +180,9 @@ static int output_of(const struct process *p)
 	return p->has_user && relays[0] >= 0 ? relays[0] : 1;
 }
 
+static void send(struct process *p, int number);
+static void ended(struct process *p);
+
 static void start(struct process *p)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), input = input_of(p);
@@ -176,7 +190,7 @@ static void start(struct process *p)
 	if (p->socket)
 		unlink(p->socket);
 	p->asked_to_end = false;
-	p->kill_at_ms = p->unreapable_since_ms = 0;
+	p->kill_at_ms = p->killed_at_ms = p->unreapable_since_ms = 0;
 	p->since_ms = now_ms();
 	p->pid = null < 0 ? -1 : fork();
 	if (p->pid == 0)
@@ -184,8 +198,8 @@ static void start(struct process *p)
 	close_fd(&null);
 	if (p->pid < 0) {
 		say("error: cannot start the %s: %s", p->name, strerror(errno));
-		p->state = ENDED;
-		failed = stopping = true;
+		p->status = 1;
+		ended(p);
 		return;
 	}
 	/* While this program had the end of a pipe open, nobody would notice that the process at this end has ended. */
@@ -210,9 +224,9 @@ static void start_due(void)
 			p->state = RUNNING;
 			p->was_running = true;
 			p->kill_at_ms = 0;
-		} else if (p->state == STARTING && !p->kill_at_ms && now_ms() - p->since_ms >= LISTEN_MS) {
+		} else if (p->state == STARTING && !p->killed_at_ms && now_ms() - p->since_ms >= LISTEN_MS) {
+			send(p, SIGKILL);
 			say("the %s did not listen within %d minutes", p->name, LISTEN_MS / 60000);
-			kill(p->pid, SIGKILL);
 		}
 		if (!p->was_running)
 			return;
@@ -252,7 +266,8 @@ static bool has_ended(struct process *p)
 			say("some processes that the %s has started do not end", p->name);
 		return true;
 	}
-	if (!first_thread_ended(p->pid)) {
+	/* A tracer can also hold a killed process before its first thread ends. */
+	if (!first_thread_ended(p->pid) && !p->killed_at_ms) {
 		p->unreapable_since_ms = 0;
 		return false;
 	}
@@ -267,11 +282,11 @@ static bool has_ended(struct process *p)
 	for (uint64_t end = now_ms() + UNREAPABLE_MS; !reap(p);) {
 		if (now_ms() >= end) {
 			say("process %d of the %s was killed but does not end; it can keep the port of the service", p->pid, p->name);
+			p->status = BY_SIGNAL + SIGKILL;
 			break;
 		}
 		poll(NULL, 0, 10);
 	}
-	p->status = BY_SIGNAL + SIGKILL;
 	return true;
 }
 
@@ -334,6 +349,8 @@ static void ended(struct process *p)
 static void send(struct process *p, int number)
 {
 	bool alone = p->restart || p->socket;
+	if (number == SIGKILL)
+		p->killed_at_ms = now_ms();
 	if ((p->state == STARTING || p->state == RUNNING) && (alone || kill(-p->pid, number) < 0))
 		kill(p->pid, number);
 }
@@ -374,9 +391,9 @@ static void kill_late(void)
 		struct process *p = &processes[i];
 		if (p->kill_at_ms == 0 || p->kill_at_ms > now_ms() || (p->state != STARTING && p->state != RUNNING))
 			continue;
-		say("process %d did not stop within %d s; killed", p->pid, (int)(p->stop_ms / 1000));
-		send(p, SIGKILL);
 		p->kill_at_ms = 0;
+		send(p, SIGKILL);
+		say("process %d did not stop in time; killed", p->pid);
 	}
 	if (now_ms() >= end_at_ms) {
 		end_at_ms = UINT64_MAX;
@@ -399,6 +416,9 @@ static void on_stop_signal(void)
 			continue; /* a launcher is stopped after the program that it serves */
 		if (is_first)
 			ask_to_end(&processes[i]);
+		/* The script was killed. Nobody else can send a second signal. */
+		if (is_first && parent && getppid() != parent && !processes[i].kill_at_ms)
+			processes[i].kill_at_ms = now + ORPHAN_MS;
 		else if (now - first_signal_ms >= SECOND_SIGNAL_MS)
 			send(&processes[i], SIGKILL);
 	}
@@ -538,21 +558,16 @@ static struct user user_from(char *text)
 	return user;
 }
 
-struct options {
-	pid_t parent;
-	struct relay_options relay;
-};
-
 enum option_number { PARENT = 1, SECONDS, PLAIN, MOST, CLEARS, PROCESS, USER, GROUP, LISTENS, STOP, RESTART, FEEDS, KEEPS, RUN };
 
-static void set_option(struct options *o, int option)
+static void set_option(struct relay_options *o, int option)
 {
 	switch (option) {
-	case PARENT: o->parent = (pid_t)number(optarg, INT_MAX); break;
+	case PARENT: parent = (pid_t)number(optarg, INT_MAX); break;
 	case SECONDS: end_at_ms = now_ms() + number(optarg, 1000000) * 1000; break;
-	case PLAIN: o->relay.plain = true; break;
-	case MOST: o->relay.most = number(optarg, ULONG_MAX - 1); break;
-	case CLEARS: o->relay.clears_terminal = true; break;
+	case PLAIN: o->plain = true; break;
+	case MOST: o->most = number(optarg, ULONG_MAX - 1); break;
+	case CLEARS: o->clears_terminal = true; break;
 	default: misuse("an unknown option");
 	}
 }
@@ -585,7 +600,7 @@ static void set_arguments(struct process *p, const char *words, int argc, char *
 	optind += (int)length;
 }
 
-static struct options read_options(int argc, char **argv)
+static struct relay_options read_options(int argc, char **argv)
 {
 	static const struct option known[] = {
 		{"parent", 1, NULL, PARENT}, {"seconds", 1, NULL, SECONDS}, {"plain", 0, NULL, PLAIN},
@@ -594,7 +609,7 @@ static struct options read_options(int argc, char **argv)
 		{"stop-seconds", 1, NULL, STOP}, {"restart", 0, NULL, RESTART}, {"feeds-main", 0, NULL, FEEDS},
 		{"keeps-descriptors", 0, NULL, KEEPS}, {"run", 1, NULL, RUN}, {0},
 	};
-	struct options o = {.relay = {.most = UINT64_MAX}};
+	struct relay_options o = {.most = UINT64_MAX};
 	struct process *p = NULL; /* that is being described */
 	int option;
 	while ((option = getopt_long(argc, argv, "+", known, NULL)) != -1) {
@@ -621,10 +636,10 @@ static struct options read_options(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct options o = read_options(argc, argv);
+	struct relay_options o = read_options(argc, argv);
 	/* Signals of a terminal go to the script, which passes them on. It fails for the leader of a process group, which has no script. */
 	setsid();
-	if (o.parent && (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != o.parent))
+	if (parent && (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != parent))
 		return 1;
 	static const int handled_signals[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
 	sigset_t handled;
@@ -651,8 +666,8 @@ int main(int argc, char **argv)
 			return 1;
 		}
 	}
-	o.relay.goes_on = is_service();
-	if (has_user && relays_open(&o.relay, relays) < 0) {
+	o.goes_on = is_service();
+	if (has_user && relays_open(&o, relays) < 0) {
 		say("error: cannot pass on the output: %s", strerror(errno));
 		return 1;
 	}

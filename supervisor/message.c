@@ -1,9 +1,12 @@
 #include "message.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { PATIENCE_MS = 1000 };
 
 void say(const char *format, ...)
 {
@@ -15,7 +18,11 @@ void say(const char *format, ...)
 	va_end(args);
 	length = strlen(line);
 	line[length++] = '\n';
-	/* One call for the whole line: other processes write to the same terminal. Nobody could be told of a failure. */
-	if (write(2, line, length) < 0)
+	/*
+	 * One call for the whole line: other processes write to the same terminal. Nobody could be told of a failure. A terminal or pipe that
+	 * takes nothing must not stop this program.
+	 */
+	struct pollfd wait = {.fd = 2, .events = POLLOUT};
+	if (poll(&wait, 1, PATIENCE_MS) <= 0 || write(2, line, length) < 0)
 		return;
 }

@@ -15,11 +15,11 @@
 #include "../launcher/clock.h"
 #include "message.h"
 
-enum { BUFFER = 65536, TERMINAL_MS = 5000, FILE_MS = 60000, RETRY_MS = 100 };
+enum { BUFFER = 65536, PLAIN_MS = 5000, FILE_MS = 60000, RETRY_MS = 100 };
 
 struct relay {
 	pid_t pid; /* 0: there is none */
-	bool to_terminal;
+	bool is_plain; /* plain text, for a person */
 };
 static struct relay relays[2];
 
@@ -94,7 +94,7 @@ static bool write_all(int fd, const char *text, size_t length)
 }
 
 /* The relay. Returns its exit status: 1 if output to a file was lost and the relay does not go on. */
-static int copy(int from, int to, bool to_terminal, const struct relay_options *o)
+static int copy(int from, int to, bool is_plain, bool to_terminal, const struct relay_options *o)
 {
 	static unsigned char part[BUFFER];
 	static char plain[6 * BUFFER + 1]; /* the longest replacement, and a byte of the part before */
@@ -105,13 +105,16 @@ static int copy(int from, int to, bool to_terminal, const struct relay_options *
 		ssize_t got = read(from, part, sizeof part);
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got <= 0)
+		if (got <= 0) {
+			if (text.after_c2 && open)
+				write_all(to, "?", 1);
 			return 0;
+		}
 		size_t length = (uint64_t)got < most ? (size_t)got : (size_t)most;
 		most -= length;
 		if (!open || length == 0)
 			continue;
-		bool done = to_terminal || o->plain ? write_all(to, plain, to_plain_text(&text, part, length, plain))
+		bool done = is_plain ? write_all(to, plain, to_plain_text(&text, part, length, plain))
 						    : write_all(to, (const char *)part, length);
 		if (done)
 			continue;
@@ -131,7 +134,8 @@ static int start(int number, const struct relay_options *o, int *write_end)
 	int ends[2];
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -1;
-	relays[number].to_terminal = isatty(number + 1);
+	bool to_terminal = isatty(number + 1);
+	relays[number].is_plain = to_terminal || o->plain;
 	pid_t pid = fork();
 	if (pid < 0)
 		return -1;
@@ -145,7 +149,7 @@ static int start(int number, const struct relay_options *o, int *write_end)
 		if (from < 0 || to < 0 || errors < 0 || dup2(from, 0) < 0 || dup2(to, 1) < 0 || dup2(errors, 2) < 0)
 			_exit(1);
 		closefrom(3);
-		_exit(copy(0, 1, relays[number].to_terminal, o));
+		_exit(copy(0, 1, relays[number].is_plain, to_terminal, o));
 	}
 	relays[number].pid = pid;
 	close(ends[0]);
@@ -177,7 +181,7 @@ bool relays_close(int to[2])
 	for (int i = 0; i < 2; i++) {
 		if (relays[i].pid == 0)
 			continue;
-		uint64_t end = closed + (uint64_t)(relays[i].to_terminal ? TERMINAL_MS : FILE_MS) * 1000000;
+		uint64_t end = closed + (uint64_t)(relays[i].is_plain ? PLAIN_MS : FILE_MS) * 1000000;
 		int status = 0;
 		/* A process of the service's user that does not end can hold the pipe open. */
 		while (waitpid(relays[i].pid, &status, WNOHANG) == 0) {
@@ -185,7 +189,7 @@ bool relays_close(int to[2])
 				kill(relays[i].pid, SIGKILL);
 			poll(NULL, 0, 5);
 		}
-		if (!relays[i].to_terminal && status != 0)
+		if (!relays[i].is_plain && status != 0)
 			complete = false;
 	}
 	if (!complete)

@@ -28,7 +28,7 @@ struct relay_options {
 int relays_open(const struct relay_options *options, int to[2]);
 
 /*
- * Waits until all output is written: for 5 s if it goes to a terminal, and otherwise for 60 s, because files can be on a slow disk. Returns
+ * Waits until all output is written: plain text for 5 s, and other output for 60 s, because files can be on a slow disk. Returns
  * false, with a message, if the output to a file is incomplete.
  */
 bool relays_close(int to[2]);

@@ -262,6 +262,30 @@ test("when the script is killed, the supervisor ends the service, what it has st
   await until(() => processesBelow(fake.data).length === 0);
 });
 
+test("when the script of a command is killed, its program is killed as well if it ignores SIGTERM", async () => {
+  using fake = withAttack("");
+  const main = readFileSync(join(fake.checkout, "src/main.ts"), "utf8");
+  const ignores = `if (command === "tiers") { process.on("SIGTERM", () => {}); setInterval(() => {}, 1_000); }`;
+  fake.write("src/main.ts", `${main}\n${ignores}`);
+  const tiers = fake.start("tiers", "list");
+  await tiers.says(/"command":"tiers"/);
+  tiers.child.kill("SIGKILL");
+  await until(() => processesBelow(fake.data).length === 0);
+});
+
+test("a program whose end a tracer holds is killed with its tracer", () => {
+  // PTRACE_SEIZE with PTRACE_O_TRACEEXIT: the killed program stops before its end.
+  const traced = `use POSIX; my $traced = $$;
+    if (!fork) { POSIX::setsid(); syscall(${process.arch === "arm64" ? 117 : 101}, 0x4206, $traced, 0, 0x40) == 0 or die; print "traced\\n"; sleep 300 }
+    sleep 300`;
+  const { status, stdout, stderr } = shell(`
+    make_service_group test-$$
+    run_processes --seconds 2 --process test --user "$(user_ids)" --group "$service_group" --run 3 perl -e '$| = 1; ${traced}'
+    echo "$processes_status"
+    end_service_group`);
+  assert.deepEqual([status, stdout], [0, "traced\n124\n"], stderr);
+});
+
 test("a process whose name looks like a line of its state does not hide its end", () => {
   // The first thread ends alone, so that the process cannot be reaped.
   const named = `
