@@ -19,7 +19,7 @@ if [ "$command ${1-}" = "problems import" ]; then
   3) measures=yes ;; # a package without a time limit (src/cli/problems-stored.ts)
   *) exit "$probed" ;;
   esac
-  [ $measures = no ] || software_is_prebuilt || build_sandbox
+  [ $measures = no ] || build_sandbox
 fi
 prepared "$command"
 [ $measures = no ] || use_launcher 0 1

@@ -24,7 +24,6 @@ esac
 # The units take their packs from ASSAY_LANGUAGES in their settings, if it is there, and would ignore a choice made here.
 ! { units_are_ours && [ -n "$(installed_units)" ] && grep -qs '^ASSAY_LANGUAGES=' "$settings_file"; } ||
   fail "$settings_file has ASSAY_LANGUAGES, which decides: change or remove that line, then run 'assay install'"
-! software_is_prebuilt || fail "the software in $software cannot be changed: choose its language packs when you build it (ASSAY_LANGUAGES)"
 # Only known names may be chosen.
 named=$(packs_ts names "$(printf '%s,' "$@")") || exit 1
 if [ "$action" = add ]; then

@@ -1,5 +1,10 @@
-# assay release [--output DIR]: makes DIR/assay-VERSION-linux-MACHINE.tar.gz (see setup/release.sh), the packages of the clients
-# (client/pack), and their checksums. The same checkout and image give identical bytes.
+# assay release [--output DIR]: makes in DIR, with a file .sha256 for each:
+#
+#   assay-VERSION-linux-MACHINE.tar.gz       the release (see setup/release.sh)
+#   assay-VERSION-linux-MACHINE.oci.tar      it as the image of a container (deploy/container/pack)
+#   assay-client-…, assay_client-…           the packages of the clients (client/pack)
+#
+# The same checkout and image give identical bytes; the image of a container also has the current packages of Debian.
 
 . "$checkout/setup/foreground.sh"
 
@@ -14,7 +19,7 @@ build_dashboard
 prepared release
 trap 'close_instance' EXIT
 
-name=assay-$(cat "$checkout/setup/version")-linux-$(uname -m)
+name=assay-$(version)-linux-$(uname -m)
 made=$instance_dir/$name
 mkdir "$made"
 cp -a -- "$app/." "$made"
@@ -23,23 +28,24 @@ mkdir "$made/release"
 uname -m >"$made/release/machine"
 (cd "$app" && clean_env exec '' "$node" setup/release.ts "$modules" "$image" "$dashboard" "$made/release/sbom.json") >"$instance_dir/paths" ||
   fail "cannot list the contents of the release"
+say "packing; $(du -smc "$image" "$modules" | tail -n 1 | cut -f1) MB take some minutes"
 # All users may read these files, because the service's user must be able to read its programs.
-packed --mtime=@0 --mode=u=rwX,go=rX -C "$modules" --files-from="$instance_dir/paths" -cf "$made/release/modules.tar"
+compressed --mtime=@0 --mode=u=rwX,go=rX -C "$modules" --files-from="$instance_dir/paths" -cf "$made/release/modules.tar.gz"
 # Only root may run the launcher: launcher/prepare.c has the reason.
-packed --mtime=@0 --mode=u=rwX,go= -C "${launcher%/*}" -cf "$made/release/launcher.tar" .
-packed --mtime=@0 --mode=u=rwX,go=rX -C "$dashboard" -cf "$made/release/dashboard.tar" .
+compressed --mtime=@0 --mode=u=rwX,go= -C "${launcher%/*}" -cf "$made/release/launcher.tar.gz" .
+compressed --mtime=@0 --mode=u=rwX,go=rX -C "$dashboard" -cf "$made/release/dashboard.tar.gz" .
 # The image keeps its modification times, by which Python and Java check that their compiled files are up to date. Interpreters
 # are frozen by the set-up of each machine.
-packed -C "$image" --exclude=rootfs/opt/assay/frozen -cf "$made/release/image.tar" rootfs manager versions.json
-say "packing; $(du -sm "$made" | cut -f1) MB take a minute or two"
-packed --mtime=@0 --mode=u=rwX,go=rX -C "$instance_dir" -cf - "$name" | gzip -n >"$output/$name.tar.gz.tmp.$$"
-mkdir "$instance_dir/clients"
-(clean_env contained '' PATH="$(dirname "$node"):$PATH" "$app/client/pack" "$instance_dir/clients") >/dev/null || fail "cannot pack the clients"
-released() { (cd "$output" && mv -T -- "$1.tmp.$$" "$1" && sha256sum "$1" >"$1.sha256"); }
-released "$name.tar.gz"
-for client in "$instance_dir/clients"/*; do
-  cp -- "$client" "$output/${client##*/}.tmp.$$"
-  released "${client##*/}"
-  say "made $output/${client##*/}"
+compressed -C "$image" --exclude=rootfs/opt/assay/frozen -cf "$made/release/image.tar.gz" rootfs manager versions.json
+packages=$instance_dir/packages
+mkdir "$packages"
+compressed --mtime=@0 --mode=u=rwX,go=rX -C "$instance_dir" -cf "$packages/$name.tar.gz" "$name"
+(clean_env contained "$proxy_names ASSAY_DEBIAN_MIRROR ASSAY_DEBIAN_SECURITY_MIRROR" "$made/deploy/container/pack" "$packages") ||
+  fail "cannot make the image of a container"
+(clean_env contained '' PATH="$(dirname "$node"):$PATH" "$app/client/pack" "$packages") >/dev/null || fail "cannot pack the clients"
+for package in "$packages"/*; do
+  package=${package##*/}
+  mv -- "$packages/$package" "$output/$package.tmp.$$"
+  (cd "$output" && mv -T -- "$package.tmp.$$" "$package" && sha256sum "$package" >"$package.sha256")
+  say "made $output/$package ($(du -m "$output/$package" | cut -f1) MB)"
 done
-say "made $output/$name.tar.gz ($(du -m "$output/$name.tar.gz" | cut -f1) MB)"

@@ -1,6 +1,5 @@
-# assay set-up [worker | --no-worker | software]: prepares like `assay serve` or `assay worker`, and starts nothing. Units
-# then start the files in DATA/current (installed-versions.sh). software: only the software, without the data of a service, for the
-# image of a container.
+# assay set-up [worker | --no-worker]: prepares like `assay serve` or `assay worker`, and starts nothing. Units then start the files in
+# DATA/current (installed-versions.sh).
 
 . "$checkout/setup/installed-versions.sh"
 

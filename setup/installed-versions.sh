@@ -8,21 +8,19 @@
 #
 # DATA/current is a link, which is replaced atomically, so that a start finds either all old versions or all new ones.
 
-# choose_role ARGUMENTS...: [worker | --no-worker | software]
+# choose_role ARGUMENTS...: [worker | --no-worker]
 choose_role() {
   role=serve own_worker=yes
   for argument; do
     case $argument in
     worker) role=worker ;;
-    software) [ "$command" = set-up ] || misuse "'software' is for 'assay set-up'" && role=software ;;
     --no-worker) own_worker=no ;;
     *) misuse "$command accepts only 'worker' and --no-worker, not '$argument'; the rest are settings (ASSAY_…)" ;;
     esac
   done
   case $role-$own_worker in
   worker-no) misuse "'worker' and --no-worker exclude each other" ;;
-  serve-yes | software-yes) ;;
-  software-no) misuse "'software' is for both services and workers: omit --no-worker" ;;
+  serve-yes) ;;
   *)
     [ -n "${ASSAY_DATABASE-}" ] ||
       fail "that needs ASSAY_DATABASE=postgres://…: SQLite belongs to one process, which serves and runs everything"
@@ -33,10 +31,7 @@ choose_role() {
 # set_up_role: prepares everything except the start.
 set_up_role() {
   if [ "$role" = worker ]; then prepare_sandbox; else prepare_service; fi
-  case $role in
-  serve) make_certificate ;;
-  software) : >"$data/software-alone" ;; # see prebuilt.sh
-  esac
+  [ "$role" = worker ] || make_certificate
   only_ours "$data/serve.lock" # a unit may write to it, but cannot create it
   keep_recent_versions
   make_current

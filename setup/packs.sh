@@ -10,18 +10,12 @@ packs_ts() { (cd "$app" && clean_env exec '' "$node" setup/packs.ts "$@"); }
 # choose_languages: sets ASSAY_LANGUAGES for Node to the packs in the setting, or to those that were last chosen, or to "none".
 choose_languages() {
   choice=${ASSAY_LANGUAGES-}
-  saved=$data/languages
-  ! software_is_prebuilt || saved=$software/languages
-  saved=$(cat "$saved" 2>/dev/null) || saved=
   if [ -z "$choice" ]; then
-    ASSAY_LANGUAGES=${saved:-none}
+    ASSAY_LANGUAGES=$(cat "$data/languages" 2>/dev/null) || ASSAY_LANGUAGES=
   else
     ASSAY_LANGUAGES=$(packs_ts names "$choice") || exit 1
-    : "${ASSAY_LANGUAGES:=none}"
-    : "${saved:=none}"
-    ! software_is_prebuilt || [ "$ASSAY_LANGUAGES" = "$saved" ] ||
-      fail "the software in $software has the language packs '$saved': choose others when you build it (ASSAY_LANGUAGES)"
   fi
+  : "${ASSAY_LANGUAGES:=none}"
   choice=$ASSAY_LANGUAGES
   unset ASSAY_LANGUAGES # a new variable is not exported
   ASSAY_LANGUAGES=$choice
@@ -32,7 +26,6 @@ choose_languages() {
 # change that choice.
 keep_languages() {
   case $command in serve | worker | install | set-up | languages) ;; *) return 0 ;; esac
-  ! software_is_prebuilt || return 0
   [ "$(cat "$data/languages" 2>/dev/null)" != "$ASSAY_LANGUAGES" ] || return 0
   exclusively
   echo "$ASSAY_LANGUAGES" >"$data/languages.tmp.$$"

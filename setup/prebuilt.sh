@@ -1,10 +1,10 @@
-# Software outside of the data directory. In a container, the container image has the software, which `assay set-up software` made
-# (deploy/container/Containerfile), and the data directory has only the data of the service. A start then fetches, builds and copies
-# nothing.
+# Software outside of the data directory. In a container, the container image has the software (deploy/container/pack), and the data
+# directory has only the data of the service, and the files of language packs if any are chosen. A start without packs then fetches, builds
+# and copies nothing.
 
 software=${checkout%/app/*}
 
-software_is_prebuilt() { [ -f "$software/software-alone" ] && [ "$software" != "$data" ]; }
+software_is_prebuilt() { [ -f "$software/software-alone" ]; }
 
 # use_software: sets the variables that set-up would otherwise set.
 use_software() {
@@ -13,7 +13,8 @@ use_software() {
   node=$(readlink -f -- "$software/current/node")
   modules=${node%/node_modules/*}
   launcher=$(readlink -f -- "$software/current/launcher")/assay-launcher
-  image=$(readlink -f -- "$software/current/image")
+  image_of_software=$(readlink -f -- "$software/current/image")
+  image=$image_of_software
   dashboard=$(readlink -f -- "$software/current/dashboard")
 }
 

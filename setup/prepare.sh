@@ -15,7 +15,7 @@ prepare_software() {
   fi
   install_packages
   make_user
-  [ "${role-}" = software ] || give_to_service
+  give_to_service
   install_modules
   install_app
   choose_languages
@@ -29,11 +29,11 @@ prepare_service() {
 
 prepare_sandbox() {
   prepare_software
-  software_is_prebuilt || build_sandbox
+  build_sandbox
 }
 
 build_sandbox() {
-  build_launcher
+  software_is_prebuilt || build_launcher
   build_image
   # Releases and tests have only the eight languages. For the tests of packs, command-test.sh adds the packs that they name.
   case $command in release | test) ;; *) add_packs "$ASSAY_LANGUAGES" ;; esac

@@ -4,7 +4,7 @@
 
 # source_of DIR: prints the files of DIR as a tar stream that depends only on their names, contents and execute bits.
 source_of() {
-  set -- "$1" --exclude=./.git --exclude=./release --exclude='./assay-*-linux-*.tar.gz*' --exclude='./assay[-_]client-*' \
+  set -- "$1" --exclude=./.git --exclude=./release --exclude='./assay-*-linux-*.tar*' --exclude='./assay[-_]client-*' \
     --exclude=node_modules --exclude=__pycache__ --exclude='*.tmp.*'
   is_release || set -- "$@" --exclude=./bin
   case $data in "$checkout"/*) set -- "$@" --exclude="./${data#"$checkout"/}" ;; esac
@@ -158,12 +158,20 @@ compile_launcher() {
 }
 
 build_image() {
+  # Without packs, programs use the image of prebuilt software where it is. An image with packs consists of hard links, and so needs a copy
+  # in the data directory.
+  if software_is_prebuilt && [ "$ASSAY_LANGUAGES" = none ]; then return; fi
   image_hash=$("$app/image/build" --hash) || fail "image/build --hash failed"
   image=$data/image/$image_hash
   if lacks "$image"; then
     free_kb=$(df -Pk -- "$data" | awk 'NR == 2 { print $4 }')
     [ "$free_kb" -ge 4000000 ] || fail "the sandbox image needs 4 GB free below $data; there are $((free_kb / 1000000)) GB"
-    if is_release; then
+    if software_is_prebuilt; then
+      say "image: copying the sandbox's root file system, for language packs"
+      await cp -a -- "$image_of_software" "$image.tmp.$$" || fail "the image could not be copied; see the output above"
+      sync -f -- "$image.tmp.$$"
+      place "$image.tmp.$$" "$image"
+    elif is_release; then
       say "image: unpacking the sandbox's root file system"
       mkdir "$image.tmp.$$"
       await from_release image "$image.tmp.$$" || fail "the image could not be unpacked; see the output above"

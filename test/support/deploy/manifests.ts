@@ -29,7 +29,23 @@ export interface ComposeService {
 
 const read = (path: string) => readFileSync(join(ROOT, "deploy", path), "utf8");
 
-export const CONTAINERFILE = read("container/Containerfile");
+/** The configuration of the image of a container, and the script that packs the image. */
+export const IMAGE_CONFIG = JSON.parse(read("container/config.json"));
+export const IMAGE_PACK = read("container/pack");
+
+/** The environment variables of the image. */
+export const IMAGE_ENVIRONMENT: Readonly<Record<string, string>> = Object.fromEntries(
+  (IMAGE_CONFIG.Env as string[]).map((one) => one.split(/=(.*)/s).slice(0, 2)),
+);
+
+/** The words of the documented command that runs the image without a compose file. */
+export function documentedRun(): string[] {
+  const [, command = ""] = /^podman run ((?:.*\\\n)*.*)$/m.exec(read("README.md")) ?? [];
+  return command
+    .replaceAll("\\\n", " ")
+    .split(/ +/)
+    .filter((word) => word !== "");
+}
 
 export function composeServices(): Readonly<Record<string, ComposeService>> {
   const text = read("container/compose.yaml").replace(/\$\{\w+:-([^}]*)\}/g, "$1");

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ComposeService, composeServices } from "../../support/deploy/manifests.ts";
 import { SKIPS_LONG } from "../../support/programs/long.ts";
+import { ROOT } from "../../support/repo/documents.ts";
 import { PostgresServer } from "../../support/store/postgres-server.ts";
 import { freePort } from "../faults/real-serve.ts";
 import { Podman } from "./podman.ts";
@@ -51,6 +53,80 @@ const groupsLeft = () =>
   execFileSync("find", ["/sys/fs/cgroup", "-ignore_readdir_race", "-type", "d", "-path", "*libpod-*"], {
     encoding: "utf8",
   });
+
+/** The mirror of Debian that this machine uses. */
+function mirror(): string {
+  const script = 'here=$1/image start=0 list=$1/image/manifest; . "$here/parts.sh"; debian_mirror';
+  return execFileSync("sh", ["-euc", script, "sh", ROOT], { encoding: "utf8" }).trim();
+}
+
+test("the documented command returns verdicts, takes a language pack, and keeps its data when its container is replaced", {
+  skip: SKIPS_LONG,
+}, async (t) => {
+  const podman = new Podman(t);
+  const [port, operator] = (await Promise.all([freePort(), freePort()])).map(String) as [string, string];
+  const authority = join(podman.place, "ca.pem");
+  /** The answer that curl on the machine gets. */
+  const curl = (path: string, key: string, ...options: string[]) =>
+    JSON.parse(
+      execFileSync(
+        "curl",
+        [
+          "-sS",
+          "--fail-with-body",
+          "--cacert",
+          authority,
+          "-H",
+          `X-API-Key: ${key}`,
+          ...options,
+          `https://localhost:${port}${path}`,
+        ],
+        { encoding: "utf8" },
+      ),
+    );
+  const submitted = (key: string, language: string, code: string) => {
+    const body = ["-H", "Content-Type: application/json", "-d", JSON.stringify({ language, code })];
+    return curl("/api/submit?wait=true", key, ...body);
+  };
+
+  podman.documented(port, operator, mirror());
+  await healthy(podman, "assay");
+  podman.ok("cp", "assay:/var/lib/assay/tls/ca.pem", authority);
+  const key = podman.ok("exec", "assay", "assay", "keys", "create", "--name", "first");
+  const first = submitted(key, "python", "print(6 * 7)");
+  assert.deepEqual(
+    [
+      first.result.verdict,
+      first.output.stdout,
+      first.evidence.isolation.mode,
+      first.evidence.isolation.controls_missing,
+    ],
+    ["AC", "42\n", "strict", []],
+  );
+
+  // Of the root file system, nothing can be written, so the pack is in the volume.
+  const added = podman.exec("assay", "assay", "languages", "add", "lua");
+  assert.equal(added.status, 0, added.stderr);
+  podman.ok("restart", "--time", "60", "assay");
+  await healthy(podman, "assay");
+  assert.equal(submitted(key, "lua", "print(6 * 7)").output.stdout, "42\n");
+  assert.deepEqual(curl(`/api/result/${first.id}`, key), first);
+
+  // The volume has the data and the pack, and not the container.
+  podman.ok("rm", "--force", "--time", "60", "assay");
+  podman.documented(port, operator, "http://127.0.0.1:1/debian");
+  await healthy(podman, "assay");
+  assert.equal(submitted(key, "lua", "print(6 * 7)").output.stdout, "42\n");
+  assert.deepEqual(curl(`/api/result/${first.id}`, key), first);
+
+  const removed = podman.exec("assay", "assay", "languages", "remove", "lua");
+  assert.equal(removed.status, 0, removed.stderr);
+  podman.ok("restart", "--time", "60", "assay");
+  await healthy(podman, "assay");
+  assert.equal(submitted(key, "c", FORKS).result.verdict, "PLE");
+  podman.ok("rm", "--force", "--time", "60", "assay");
+  assert.equal(groupsLeft(), "");
+});
 
 test("an image of this checkout, run like compose.yaml, contains hostile programs, survives a kill and leaves nothing", {
   skip: SKIPS_LONG,

@@ -1,10 +1,9 @@
-import { execFileSync, type SpawnSyncReturns, spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { type SpawnSyncReturns, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { CONTAINERFILE, type ComposeService } from "../../support/deploy/manifests.ts";
-import { ROOT } from "../../support/repo/documents.ts";
-import { makeRelease, PATH } from "./release.ts";
+import { type ComposeService, documentedRun } from "../../support/deploy/manifests.ts";
+import { PATH, release } from "./release.ts";
 
 /** Keys without meaning for a single container, or only for its restart. */
 const WITHOUT_MEANING = ["image", "command", "profiles", "depends_on", "restart", "stop_grace_period", "ports"];
@@ -30,6 +29,9 @@ const OPTIONS: Readonly<Record<string, (value: unknown) => string[]>> = {
   healthcheck: () => ["--no-healthcheck"], // the test checks the health itself
 };
 
+/** An engine may raise a limit above the maximum of the machine. */
+const LIMITS = ["--ulimit", "nofile=8192:8192", "--ulimit", "nproc=8192:8192"];
+
 /** An unknown key of compose.yaml fails the test, which would otherwise test another configuration. */
 function options(service: ComposeService, network = "none"): string[] {
   const said = Object.entries(service).flatMap(([key, value]) => {
@@ -37,9 +39,7 @@ function options(service: ComposeService, network = "none"): string[] {
     if (!option && !WITHOUT_MEANING.includes(key)) throw new Error(`compose.yaml has '${key}', but the test does not`);
     return option?.(value) ?? [];
   });
-  // An engine may raise a limit above the maximum of the machine.
-  const limits = ["--ulimit", "nofile=8192:8192", "--ulimit", "nproc=8192:8192"];
-  return ["--network", network, ...limits, ...said, service.image];
+  return ["--network", network, ...LIMITS, ...said, service.image];
 }
 
 const SYS_RESOURCE = 24n;
@@ -50,39 +50,17 @@ function machineHas(capability: string): boolean {
   return ((BigInt(`0x${set}`) >> SYS_RESOURCE) & 1n) === 1n;
 }
 
-/** The image of a release of this checkout, built by the Containerfile, and its containers; removed after the test. */
+/** The image of a release of this checkout, and its containers; removed after the test. */
 export class Podman {
-  readonly place: string;
+  readonly place = mkdtempSync("/var/tmp/assay-podman-");
 
   constructor(t: TestContext) {
-    // Node runs hooks in the order of their registration; the directory must be removed last.
-    let removeDirectory = () => {};
-    const { place, tarball } = makeRelease((remove) => {
-      removeDirectory = remove;
-    });
-    this.place = place;
     t.after(() => {
       this.#remove();
-      removeDirectory();
+      rmSync(this.place, { recursive: true, force: true });
     });
-    const context = join(place, "context");
-    mkdirSync(context);
-    execFileSync("mv", [join(place, tarball), context]);
-    this.#makeBase();
-    const file = join(ROOT, "deploy/container/Containerfile");
-    // Built without privileges, like in a cluster. The base image does not come from an engine's store.
-    const how = ["--isolation", "chroot", "--network", "host", "--pull=never", "--format", "docker"];
-    this.ok("build", ...how, "--tag", "assay", "--file", file, context);
-  }
-
-  /** The base image under the name in FROM, made from Debian's packages, because tests pull no images. */
-  #makeBase(): void {
-    const [, name = "", suite = ""] = /^FROM (\S+:(\w+)-slim)$/m.exec(CONTAINERFILE) ?? [];
-    const tar = join(this.place, "base.tar");
-    const options = ["--quiet", "--mode=root", "--variant=minbase", suite, tar];
-    execFileSync("unshare", ["--mount", "mmdebstrap", ...options], { env: { PATH }, stdio: "pipe" });
-    this.ok("import", tar, name);
-    rmSync(tar);
+    const { place, image } = release();
+    this.ok("load", "--quiet", "--input", join(place, image));
   }
 
   run(...args: string[]): SpawnSyncReturns<string> {
@@ -99,6 +77,31 @@ export class Podman {
   /** Starts a container like compose.yaml, but without a network or in the machine's. */
   start(name: string, service: ComposeService, network: "none" | "host" = "none"): void {
     this.ok("run", "--detach", "--name", name, ...options(service, network), ...(service.command ?? []));
+  }
+
+  /**
+   * Runs the documented command, but in the network of the machine, where it listens on this port and asks this mirror for packages. Options
+   * that grant something stay as they are, except for a capability that the machine lacks.
+   */
+  documented(port: string, operator: string, mirror: string): void {
+    const words = documentedRun();
+    const image = words.pop() ?? "";
+    const kept = words.filter((word, at) => word !== "--publish" && words[at - 1] !== "--publish");
+    const granted = kept.flatMap((word, at) =>
+      word === "--cap-add"
+        ? machineHas(kept[at + 1] ?? "")
+          ? [word]
+          : []
+        : kept[at - 1] === "--cap-add" && !machineHas(word)
+          ? []
+          : [word],
+    );
+    const environment = [
+      `ASSAY_LISTEN=127.0.0.1:${port}`,
+      `ASSAY_OPERATOR_LISTEN=127.0.0.1:${operator}`,
+      `ASSAY_DEBIAN_MIRROR=${mirror}`,
+    ].flatMap((one) => ["--env", one]);
+    this.ok("run", ...granted, "--network", "host", ...LIMITS, ...environment, image);
   }
 
   /** Runs another command in such a container to its end. */

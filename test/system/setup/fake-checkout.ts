@@ -35,6 +35,9 @@ export class FakeCheckout implements Disposable {
     for (const part of [
       "assay",
       "setup",
+      "deploy",
+      "LICENSE",
+      "CHANGELOG.md",
       "test/run.ts",
       "test/runner",
       "test/support/leak-guard.ts",
@@ -47,6 +50,7 @@ export class FakeCheckout implements Disposable {
     this.write("image/build", imageBuild(this.root), 0o755);
     this.write("launcher/build", launcherBuild(this.root), 0o755);
     this.write("client/pack", '#!/bin/sh\necho packed >"$1/assay-client-1.2.3.tgz"\n', 0o755);
+    this.write("deploy/container/pack", '#!/bin/sh\necho packed >"$1/assay-1.2.3-linux-$(uname -m).oci.tar"\n', 0o755);
     this.write("setup/test-tools/postgres.sh", "find_postgres() { postgres=/; }\n");
     this.write("setup/test-tools/arm64.sh", "find_arm64() { arm64=/; }\n");
     this.write("setup/test-tools/promtool.sh", "find_promtool() { promtool=/; }\n");
@@ -79,6 +83,22 @@ export class FakeCheckout implements Disposable {
 
   async run(...args: string[]): Promise<Ended> {
     return await this.start(...args).end();
+  }
+
+  /** Lays out the software of a container's image, like deploy/container/pack. @returns the path of its command. */
+  async prebuilt(): Promise<string> {
+    const { code, stderr } = await this.run("set-up");
+    if (code !== 0) throw new Error(stderr);
+    const home = join(this.root, "opt");
+    const script = `
+      mkdir -p "$2/current"
+      cp -a "$1/app" "$1/modules" "$1/launcher" "$1/image" "$1/dashboard" "$2"
+      for link in app node launcher image dashboard; do
+        ln -s "$(readlink "$1/current/$link" | sed "s|^$1/|$2/|")" "$2/current/$link"
+      done
+      : >"$2/software-alone"`;
+    execFileSync("sh", ["-euc", script, "sh", this.data, home]);
+    return join(home, "current/app/assay");
   }
 
   /** The number of builds of a stand-in, or of begun builds of the image. */

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { test } from "node:test";
-import { FakeCheckout } from "./fake-checkout.ts";
+import { Command, FakeCheckout } from "./fake-checkout.ts";
 import { processesBelow } from "./processes.ts";
 
 const REAL = resolve(import.meta.dirname, "../../..");
@@ -195,3 +195,32 @@ async function until(holds: () => boolean): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
+
+test("separate software takes packs, in its data directory, and returns to its own image without them", async () => {
+  using fake = withPacks();
+  const assay = await fake.prebuilt();
+  const built = fake.count("image-built");
+  const data = join(fake.root, "volume");
+  const run = async (...args: string[]) => {
+    const { code, stdout, stderr } = await new Command(assay, args, { ASSAY_DATA: data }).end();
+    assert.equal(code, 0, stderr);
+    return stdout + stderr;
+  };
+  assert.match(await run("languages", "add", "lua"), /copying the sandbox's root file system/);
+  assert.match(await run("languages", "list"), /^lua +installed /m);
+  const [composed = ""] = readdirSync(join(data, "image")).filter((name) =>
+    existsSync(join(data, "image", name, "layers")),
+  );
+  assert.deepEqual(readdirSync(join(data, "image", composed, "rootfs")), ["lua"]);
+  // A later command finds everything.
+  const serve = new Command(assay, ["serve"], { ASSAY_DATA: data });
+  await serve.says(/has no members yet/);
+  serve.child.kill("SIGTERM");
+  const { code, stderr } = await serve.end();
+  assert.equal(code, 0, stderr);
+  assert.doesNotMatch(stderr, /copying|adding the files/);
+  await run("languages", "remove", "lua");
+  assert.equal(readFileSync(join(data, "languages"), "utf8"), "none\n");
+  assert.equal(fake.count("image-built"), built);
+  assert.ok(!existsSync(join(fake.data, "layers")));
+});

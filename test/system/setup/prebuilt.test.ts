@@ -1,37 +1,12 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Command, FakeCheckout } from "./fake-checkout.ts";
 
-/** Sets up the software of a container's image. @returns the path of its command. */
-async function software(fake: FakeCheckout): Promise<string> {
-  const { code, stderr } = await fake.run("set-up", "software");
-  assert.equal(code, 0, stderr);
-  return join(fake.data, "current/app/assay");
-}
-
-test("set-up of only the software creates neither a certificate nor a service's directories", async () => {
-  using fake = new FakeCheckout();
-  await software(fake);
-  assert.deepEqual(fake.list("current").sort(), [
-    "app",
-    "dashboard",
-    "environment",
-    "image",
-    "launcher",
-    "node",
-    "uses",
-  ]);
-  for (const name of ["tls", "db", "keys"]) assert.equal(existsSync(join(fake.data, name)), false, name);
-  const both = await fake.run("set-up", "software", "--no-worker");
-  assert.deepEqual([both.code, /both services and workers/.test(both.stderr)], [2, true]);
-  assert.match((await fake.run("install", "software")).stderr, /error/);
-});
-
 test("separate software serves another data directory without fetching, building or copying", async () => {
   using fake = new FakeCheckout();
-  const assay = await software(fake);
+  const assay = await fake.prebuilt();
   const built = [fake.count("image-built"), fake.count("launcher-built")];
   const data = join(fake.root, "volume");
   for (const time of ["first", "second"]) {
@@ -56,14 +31,11 @@ test("separate software serves another data directory without fetching, building
 
 test("separate software rejects commands for a machine or a checkout before any change", async () => {
   using fake = new FakeCheckout();
-  const assay = await software(fake);
+  const assay = await fake.prebuilt();
   const data = join(fake.root, "volume");
   for (const command of ["install", "release", "set-up", "test", "uninstall"]) {
     const { code, stderr } = await new Command(assay, [command], { ASSAY_DATA: data }).end();
     assert.deepEqual([code, stderr.includes(`'assay ${command}' is for a machine`)], [1, true], stderr);
   }
   assert.equal(existsSync(data), false);
-  // The checkout can be set up again in its own data directory.
-  assert.equal((await fake.run("set-up", "software")).code, 0);
-  assert.match(readFileSync(join(fake.data, "current/environment"), "utf8"), /^STARTED=\/ready$/m);
 });

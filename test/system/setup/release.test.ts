@@ -18,14 +18,15 @@ async function release(fake: FakeCheckout): Promise<string> {
 test("releases from the same sources are identical, regardless of time and place", async () => {
   using fake = new FakeCheckout();
   await release(fake);
-  const first = readFileSync(join(fake.root, `${NAME}.tar.gz`));
-  for (const name of [`${NAME}.tar.gz`, "assay-client-1.2.3.tgz"])
+  const names = [`${NAME}.tar.gz`];
+  const first = names.map((name) => readFileSync(join(fake.root, name)));
+  for (const name of [...names, `${NAME}.oci.tar`, "assay-client-1.2.3.tgz"])
     execFileSync("sha256sum", ["--check", "--status", `${name}.sha256`], { cwd: fake.root });
-  // Neither other modification times nor the archive of a former release change the next one.
+  // Neither other modification times nor the files of a former release change the next one.
   execFileSync("find", [fake.checkout, "-exec", "touch", "-d", "2001-01-01", "{}", "+"]);
-  writeFileSync(join(fake.checkout, `${NAME}.tar.gz`), "an older one\n");
+  for (const name of [...names, `${NAME}.oci.tar`]) writeFileSync(join(fake.checkout, name), "an older one\n");
   await release(fake);
-  assert.ok(first.equals(readFileSync(join(fake.root, `${NAME}.tar.gz`))));
+  for (const [at, name] of names.entries()) assert.ok(first[at]?.equals(readFileSync(join(fake.root, name))), name);
 });
 
 test("a release sets up without npm, without a compiler and without building an image", async () => {

@@ -87,11 +87,14 @@ test("the app is a copy without the files of git and npm", async () => {
   const [app = ""] = fake.list("app");
   assert.deepEqual(fake.list(`app/${app}`).toSorted(), [
     ...[
+      "CHANGELOG.md",
+      "LICENSE",
       "assay",
       "bench",
       "bin",
       "client",
       "dashboard",
+      "deploy",
       "image",
       "launcher",
       "node_modules",

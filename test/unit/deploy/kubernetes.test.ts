@@ -7,7 +7,7 @@ import { Namespace, Service } from "kubernetes-models/v1";
 import { loadConfig } from "../../../src/config.ts";
 import { PROFILE_NAMES } from "../../../src/domain/limits.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
-import { CONTAINERFILE, composeServices, manifest, manifests } from "../../support/deploy/manifests.ts";
+import { composeServices, IMAGE_PACK, manifest, manifests } from "../../support/deploy/manifests.ts";
 import { startCapabilities } from "../../support/deploy/units.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 
@@ -36,7 +36,7 @@ test("services have no privileges and meet the strictest pod security standard, 
   assert.equal(manifest("Deployment", "assay").metadata.namespace, name);
   const { runAsNonRoot, runAsUser, seccompProfile } = services.securityContext;
   assert.deepEqual([runAsNonRoot, seccompProfile.type], [true, "RuntimeDefault"]);
-  assert.match(CONTAINERFILE, new RegExp(`useradd --uid ${runAsUser} `));
+  assert.match(IMAGE_PACK, new RegExp(`useradd --uid ${runAsUser} `));
   assert.deepEqual(service.securityContext, {
     allowPrivilegeEscalation: false,
     readOnlyRootFilesystem: true,
