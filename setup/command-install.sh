@@ -7,6 +7,7 @@ for part in foreground welcome installed-versions units; do . "$checkout/setup/$
 exec 3</dev/null
 needs_systemd
 units_see_data
+one_way_to_install
 units_are_ours || fail "$units_dir has the units of another data directory; assay uninstall --data THAT removes them"
 [ ! -e "$settings_file" ] || say "settings: from $settings_file"
 read_settings

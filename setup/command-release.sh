@@ -1,6 +1,7 @@
 # assay release [--output DIR]: makes in DIR, with a file .sha256 for each:
 #
 #   assay-VERSION-linux-MACHINE.tar.gz       the release (see setup/release.sh)
+#   assay_VERSION_ARCHITECTURE.deb           it as a Debian package (deploy/debian/pack)
 #   assay-VERSION-linux-MACHINE.oci.tar      it as the image of a container (deploy/container/pack)
 #   assay-client-…, assay_client-…           the packages of the clients (client/pack)
 #
@@ -40,6 +41,7 @@ compressed -C "$image" --exclude=rootfs/opt/assay/frozen -cf "$made/release/imag
 packages=$instance_dir/packages
 mkdir "$packages"
 compressed --mtime=@0 --mode=u=rwX,go=rX -C "$instance_dir" -cf "$packages/$name.tar.gz" "$name"
+(clean_env contained '' "$made/deploy/debian/pack" "$packages") || fail "cannot make the Debian package"
 (clean_env contained "$proxy_names ASSAY_DEBIAN_MIRROR ASSAY_DEBIAN_SECURITY_MIRROR" "$made/deploy/container/pack" "$packages") ||
   fail "cannot make the image of a container"
 (clean_env contained '' PATH="$(dirname "$node"):$PATH" "$app/client/pack" "$packages") >/dev/null || fail "cannot pack the clients"

@@ -11,6 +11,7 @@ for argument; do
   esac
 done
 
+if is_packaged && [ "$data" = /var/lib/assay ]; then fail "this is the installation of a Debian package: apt-get purge assay"; fi
 data_dir_is_ours || fail "$data was not made by assay (there is no $data/.assay-data); nothing removed"
 hold_for_removal
 find_made

@@ -28,6 +28,16 @@ choose_role() {
   esac
 }
 
+# last_role: prints the arguments with which choose_role chooses the role of the last set-up.
+last_role() {
+  [ -e "$data/current" ] || return 0
+  if [ ! -e "$data/current/dashboard" ]; then
+    echo worker
+  elif [ ! -e "$data/current/launcher" ]; then
+    echo --no-worker
+  fi
+}
+
 # set_up_role: prepares everything except the start.
 set_up_role() {
   if [ "$role" = worker ]; then prepare_sandbox; else prepare_service; fi

@@ -20,5 +20,5 @@ use_software() {
 
 # about_machine COMMAND: whether COMMAND needs a machine or a checkout, and so makes no sense in a container.
 about_machine() {
-  case $1 in install | release | set-up | test | uninstall) ;; *) return 1 ;; esac
+  case $1 in install | configure | release | set-up | test | uninstall) ;; *) return 1 ;; esac
 }

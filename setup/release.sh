@@ -6,10 +6,15 @@
 #   launcher.tar.gz  modules.tar.gz  image.tar.gz  dashboard.tar.gz
 #                 as in the data directory; without modules for development and tests
 #   sbom.json     the contents of the release (CycloneDX)
+#   package       only in a Debian package: marks it
 #
-# The archive of the container image is made from a release alone, by any user (deploy/container/pack).
+# The Debian package and the archive of the container image are made from a release alone, by any user
+# (deploy/debian/pack, deploy/container/pack).
 
 is_release() { [ -d "$checkout/release" ]; }
+
+# is_packaged: whether the checkout belongs to a Debian package, which also has the files of the units.
+is_packaged() { [ -f "$checkout/release/package" ]; }
 
 # version: prints the version of the checkout.
 version() { cat "$checkout/setup/version"; }

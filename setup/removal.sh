@@ -1,4 +1,5 @@
-# The removal of an installation (command-uninstall.sh).
+# The removal of an installation: by `assay uninstall`, and by the purge of the Debian package (deploy/debian/postrm), in which this file is
+# included because the package has no other files left by then.
 
 # hold_for_removal: rejects a removal while a command uses the data directory, and lets no command start until this one has ended.
 hold_for_removal() {

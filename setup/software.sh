@@ -4,7 +4,7 @@
 
 # source_of DIR: prints the files of DIR as a tar stream that depends only on their names, contents and execute bits.
 source_of() {
-  set -- "$1" --exclude=./.git --exclude=./release --exclude='./assay-*-linux-*.tar*' --exclude='./assay[-_]client-*' \
+  set -- "$1" --exclude=./.git --exclude=./release --exclude='./assay-*-linux-*.tar*' --exclude='./assay_*.deb*' --exclude='./assay[-_]client-*' \
     --exclude=node_modules --exclude=__pycache__ --exclude='*.tmp.*'
   is_release || set -- "$@" --exclude=./bin
   case $data in "$checkout"/*) set -- "$@" --exclude="./${data#"$checkout"/}" ;; esac

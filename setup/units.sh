@@ -1,6 +1,8 @@
 # The units of deploy/systemd/ on this machine: their files and their settings.
 
 units_dir=/etc/systemd/system
+# A Debian package has its units here. A file in $units_dir replaces one of them.
+packaged_units_dir=/usr/lib/systemd/system
 settings_file=/etc/assay/environment
 all_units='assay.service assay-worker.service assay-launcher.service'
 
@@ -14,6 +16,15 @@ units_see_data() {
     fail "units cannot access /tmp, /var/tmp, /home, /root and /run/user: choose a data directory other than $data"
     ;;
   esac
+}
+
+# one_way_to_install: rejects an installation beside that of a Debian package, and one of the package in another data directory.
+one_way_to_install() {
+  if is_packaged; then
+    [ "$data" = /var/lib/assay ] || fail "the units of the Debian package use /var/lib/assay: omit --data"
+  elif [ -e "$packaged_units_dir/assay.service" ]; then
+    fail "the Debian package 'assay' is installed: upgrade it, or remove it first"
+  fi
 }
 
 # units_are_ours: whether no installed unit belongs to another data directory.
@@ -60,7 +71,10 @@ write_units() {
     [ "$unit" = "$1" ] || stop_seconds='\1'
     sed -e "s#/var/lib/assay\([/ ]\|\$\)#$data\1#g" -e "s|^TimeoutStopSec=\(.*\)|TimeoutStopSec=$stop_seconds|" \
       "$app/deploy/systemd/$unit" >"$units_dir/$unit.tmp.$$"
-    if cmp -s "$units_dir/$unit.tmp.$$" "$units_dir/$unit"; then
+    if is_packaged && cmp -s "$units_dir/$unit.tmp.$$" "$packaged_units_dir/$unit"; then
+      rm -f -- "$units_dir/$unit.tmp.$$"
+      remove_unit_file "$unit"
+    elif cmp -s "$units_dir/$unit.tmp.$$" "$units_dir/$unit"; then
       rm -f -- "$units_dir/$unit.tmp.$$"
     else
       mv -T -- "$units_dir/$unit.tmp.$$" "$units_dir/$unit"
@@ -69,10 +83,17 @@ write_units() {
   done
 }
 
+# installed_units: prints the units that have a file, or, if a Debian package has the files of all of them, that systemd starts at boot.
 installed_units() {
   for unit in $all_units; do
-    [ ! -e "$units_dir/$unit" ] || echo "$unit"
+    if [ -e "$units_dir/$unit" ] || { is_packaged && systemctl --quiet is-enabled "$unit"; } 2>/dev/null; then echo "$unit"; fi
   done
+}
+
+remove_unit_file() {
+  [ -e "$units_dir/$1" ] || return 0
+  rm -f -- "$units_dir/$1"
+  changed "removed $units_dir/$1"
 }
 
 # remove_units UNIT...: stops and removes units.
@@ -81,8 +102,7 @@ remove_units() {
   [ ! -d /run/systemd/system ] || systemctl stop "$@"
   for unit in "$@"; do
     systemctl disable --quiet "$unit" || true
-    rm -f -- "$units_dir/$unit"
-    changed "removed $units_dir/$unit"
+    remove_unit_file "$unit"
   done
   [ ! -d /run/systemd/system ] || systemctl daemon-reload
 }

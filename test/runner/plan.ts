@@ -181,6 +181,7 @@ export const FULL_ONLY: readonly { readonly reason: string; readonly paths: read
 
 /** Files that take long. They start first in their group, in this order, so that others fill the time alongside their ends. */
 export const LONG_FILES: readonly string[] = [
+  "system/deploy/package",
   "system/deploy/container-run",
   "system/faults/nothing-lost",
   "system/faults/live-backup",

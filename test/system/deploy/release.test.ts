@@ -29,4 +29,27 @@ for (const suite of ["bookworm", "trixie"]) {
     assert.match(readFileSync(join(place, `${tarball}.sha256`), "utf8"), /^[0-9a-f]{64} {2}assay-/);
     worksIn(suite, "openssl", "tar -xf /srv/assay-*.tar.gz && exec ./assay-*/assay doctor");
   });
+
+  test(`a Debian package of this checkout runs every language and a pack in a clean ${suite}, and its purge leaves nothing`, {
+    skip: SKIPS_LONG,
+  }, () => {
+    const before = "(cd / && find etc usr var/lib -xdev ! -path 'var/lib/dpkg/*' ! -name '*-' | sort)";
+    const said = worksIn(
+      suite,
+      "openssl,systemd",
+      `${before} >/tmp/before
+      dpkg -i /srv/assay_*.deb >&2
+      dpkg --verify assay
+      assay doctor
+      assay languages add cpp23
+      assay doctor | grep 'language cpp23'
+      dpkg -r assay >&2
+      assay version 2>/dev/null || test -d /var/lib/assay/db && echo "the data is kept"
+      dpkg -P assay >&2
+      ! getent passwd assay
+      ${before} | diff /tmp/before - && echo "nothing is left"`,
+    );
+    assert.match(said, /^works +language cpp23 /m);
+    assert.match(said, /\nthe data is kept\nnothing is left\n$/);
+  });
 }

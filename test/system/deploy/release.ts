@@ -22,6 +22,7 @@ mv "$1.new" "$1"`;
 export interface Release {
   readonly place: string;
   readonly tarball: string;
+  readonly deb: string;
   readonly image: string;
 }
 
@@ -29,7 +30,7 @@ export function release(): Release {
   const place = join(environment("ASSAY_TEST_DIRECTORY"), "release");
   execFileSync("sh", ["-euc", MAKE, "sh", place, environment("ASSAY_DATA"), ROOT], { env: { PATH }, stdio: "pipe" });
   const named = (end: string) => readdirSync(place).find((name) => name.endsWith(end)) ?? "";
-  return { place, tarball: named(".tar.gz"), image: named(".oci.tar") };
+  return { place, tarball: named(".tar.gz"), deb: named(".deb"), image: named(".oci.tar") };
 }
 
 /** Runs `command` in a fresh Debian of the suite with these packages, without a network; it finds the files of `directory` in /srv. */

@@ -15,7 +15,8 @@ function written(t: TestContext, role: "serve" | "worker", ownWorker: "yes" | "n
   symlinkSync(process.execPath, join(data, "current/node"));
   symlinkSync(ROOT, join(data, "current/app"));
   const script = `checkout=$1 data=$2 role=$4 own_worker=$5 app=$1
-    . "$1/setup/log.sh"; . "$1/setup/units.sh"; units_dir=$3
+    for part in log release units; do . "$1/setup/$part.sh"; done
+    units_dir=$3
     changed() { :; }
     write_units "$(units_of_role | head -n 1)" 77`;
   execFileSync("sh", ["-euc", script, "sh", ROOT, data, units, role, ownWorker]);

@@ -33,7 +33,7 @@ test("separate software rejects commands for a machine or a checkout before any 
   using fake = new FakeCheckout();
   const assay = await fake.prebuilt();
   const data = join(fake.root, "volume");
-  for (const command of ["install", "release", "set-up", "test", "uninstall"]) {
+  for (const command of ["install", "configure", "release", "set-up", "test", "uninstall"]) {
     const { code, stderr } = await new Command(assay, [command], { ASSAY_DATA: data }).end();
     assert.deepEqual([code, stderr.includes(`'assay ${command}' is for a machine`)], [1, true], stderr);
   }

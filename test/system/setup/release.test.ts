@@ -6,6 +6,8 @@ import { test } from "node:test";
 import { Command, FakeCheckout } from "./fake-checkout.ts";
 
 const NAME = `assay-1.2.3-linux-${execFileSync("uname", ["-m"], { encoding: "utf8" }).trim()}`;
+const ARCHITECTURE = execFileSync("dpkg", ["--print-architecture"], { encoding: "utf8" }).trim();
+const PACKAGE = `assay_1.2.3_${ARCHITECTURE}.deb`;
 
 /** Makes a release with the real command and unpacks it. @returns its directory. */
 async function release(fake: FakeCheckout): Promise<string> {
@@ -18,7 +20,7 @@ async function release(fake: FakeCheckout): Promise<string> {
 test("releases from the same sources are identical, regardless of time and place", async () => {
   using fake = new FakeCheckout();
   await release(fake);
-  const names = [`${NAME}.tar.gz`];
+  const names = [`${NAME}.tar.gz`, PACKAGE];
   const first = names.map((name) => readFileSync(join(fake.root, name)));
   for (const name of [...names, `${NAME}.oci.tar`, "assay-client-1.2.3.tgz"])
     execFileSync("sha256sum", ["--check", "--status", `${name}.sha256`], { cwd: fake.root });
