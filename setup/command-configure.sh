@@ -32,6 +32,7 @@ make_settings
 # shellcheck disable=SC2046 # names of ours
 set -- $(units_of_role)
 service=$1
+: >"$data/packaged" # from here on, the units in $units_dir belong to the package (deploy/debian/prerm)
 write_units "$service" $(((drain_ms + 999) / 1000 + 15))
 unlock_set_up
 for unit; do

@@ -24,6 +24,7 @@ set -- $(units_of_role)
 service=$1
 # shellcheck disable=SC2046
 remove_units $(installed_units | grep -vxF -e "$(units_of_role)")
+is_packaged || rm -f -- "$data/packaged"
 write_units "$service" $(((drain_ms + 999) / 1000 + 15))
 unlock_set_up
 systemctl daemon-reload

@@ -41,10 +41,12 @@ compressed -C "$image" --exclude=rootfs/opt/assay/frozen -cf "$made/release/imag
 packages=$instance_dir/packages
 mkdir "$packages"
 compressed --mtime=@0 --mode=u=rwX,go=rX -C "$instance_dir" -cf "$packages/$name.tar.gz" "$name"
-(clean_env contained '' "$made/deploy/debian/pack" "$packages") || fail "cannot make the Debian package"
-(clean_env contained "$proxy_names ASSAY_DEBIAN_MIRROR ASSAY_DEBIAN_SECURITY_MIRROR" "$made/deploy/container/pack" "$packages") ||
+# Other commands remove what is in the directory for temporary files of set-up. mmdebstrap works as another user.
+chmod 0711 "$instance_dir"
+(clean_env contained '' TMPDIR="$instance_dir" "$made/deploy/debian/pack" "$packages") || fail "cannot make the Debian package"
+(clean_env contained "$proxy_names ASSAY_DEBIAN_MIRROR ASSAY_DEBIAN_SECURITY_MIRROR" TMPDIR="$instance_dir" "$made/deploy/container/pack" "$packages") ||
   fail "cannot make the image of a container"
-(clean_env contained '' PATH="$(dirname "$node"):$PATH" "$app/client/pack" "$packages") >/dev/null || fail "cannot pack the clients"
+(clean_env contained '' TMPDIR="$instance_dir" PATH="$(dirname "$node"):$PATH" "$app/client/pack" "$packages") >/dev/null || fail "cannot pack the clients"
 for package in "$packages"/*; do
   package=${package##*/}
   mv -- "$packages/$package" "$output/$package.tmp.$$"

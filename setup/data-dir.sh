@@ -92,7 +92,7 @@ set_up_is_exclusive=no
 lock_set_up() {
   only_ours "$data/lock"
   exec 9<>"$data/lock"
-  case ${command-} in install | set-up | release | test | languages) exclusively ;; *) take_set_up_lock --shared ;; esac
+  case ${command-} in install | configure | set-up | release | test | languages) exclusively ;; *) take_set_up_lock --shared ;; esac
 }
 
 # exclusively: makes the set-up lock exclusive, before a change. In between, the lock is free for a moment, and another command may make

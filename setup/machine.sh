@@ -36,6 +36,7 @@ known_processor() {
 }
 
 install_packages() {
+  ! is_packaged || return 0 # dpkg has checked the dependencies, and holds its lock
   command -v dpkg-query >/dev/null || fail "assay sets itself up on Debian 12 and 13; this machine has no dpkg"
   ! [ -f "$data/packages-before" ] || exclusively
   record_packages

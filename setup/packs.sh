@@ -25,7 +25,7 @@ choose_languages() {
 # keep_languages: stores the chosen packs, after they were built, as the choice for later commands. Only the commands that are named here
 # change that choice.
 keep_languages() {
-  case $command in serve | worker | install | set-up | languages) ;; *) return 0 ;; esac
+  case $command in serve | worker | install | configure | set-up | languages) ;; *) return 0 ;; esac
   [ "$(cat "$data/languages" 2>/dev/null)" != "$ASSAY_LANGUAGES" ] || return 0
   exclusively
   echo "$ASSAY_LANGUAGES" >"$data/languages.tmp.$$"

@@ -32,6 +32,7 @@ install_app() {
     ln -s "../../modules/$(modules_hash)/node_modules" "$app.tmp.$$/node_modules"
     # A release contains the program.
     is_release || step supervisor "compiling" clean_env contained '' "$app.tmp.$$/launcher/build" --supervisor "$app.tmp.$$/bin"
+    ! is_release || sync -f -- "$app.tmp.$$" # a package must survive a power cut after its installation
     place "$app.tmp.$$" "$app"
     say "app: copied in $(since "$app_start")"
   fi

@@ -21,7 +21,8 @@ units_see_data() {
 # one_way_to_install: rejects an installation beside that of a Debian package, and one of the package in another data directory.
 one_way_to_install() {
   if is_packaged; then
-    [ "$data" = /var/lib/assay ] || fail "the units of the Debian package use /var/lib/assay: omit --data"
+    [ "$data" = /var/lib/assay ] ||
+      fail "the units of the Debian package use /var/lib/assay, which must not be a link: omit --data and ASSAY_DATA"
   elif [ -e "$packaged_units_dir/assay.service" ]; then
     fail "the Debian package 'assay' is installed: upgrade it, or remove it first"
   fi
@@ -29,6 +30,7 @@ one_way_to_install() {
 
 # units_are_ours: whether no installed unit belongs to another data directory.
 units_are_ours() {
+  if is_packaged && [ "$data" != /var/lib/assay ]; then return 1; fi # the package's units use that directory
   for unit in $all_units; do
     [ ! -e "$units_dir/$unit" ] || grep -qF "=$data/current/" "$units_dir/$unit" || return
   done

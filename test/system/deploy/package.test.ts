@@ -26,6 +26,7 @@ const run = (command: string, ...words: string[]) => execFileSync(command, words
 function pack(tree: string, version: string, into: string): void {
   const file = join(tree, "package.json");
   writeFileSync(file, readFileSync(file, "utf8").replace(/^( {2}"version": ").*(",?)$/m, `$1${version}$2`));
+  writeFileSync(join(tree, "setup/version"), `${version}\n`);
   run(join(tree, "deploy/debian/pack"), into);
 }
 

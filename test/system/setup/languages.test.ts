@@ -214,7 +214,7 @@ test("separate software takes packs, in its data directory, and returns to its o
   assert.deepEqual(readdirSync(join(data, "image", composed, "rootfs")), ["lua"]);
   // A later command finds everything.
   const serve = new Command(assay, ["serve"], { ASSAY_DATA: data });
-  await serve.says(/has no members yet/);
+  await serve.says(/first administrator, in here/);
   serve.child.kill("SIGTERM");
   const { code, stderr } = await serve.end();
   assert.equal(code, 0, stderr);

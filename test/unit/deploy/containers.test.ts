@@ -110,6 +110,7 @@ test("the documented command grants what compose.yaml grants, and no more", () =
     given.set(option, [...(given.get(option) ?? []), value]);
   }
   assert.deepEqual(Object.fromEntries(given), {
+    pull: [assay?.pull_policy],
     detach: ["true"],
     name: ["assay"],
     restart: [assay?.restart],
