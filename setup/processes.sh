@@ -133,7 +133,7 @@ ask() {
   [ -z "$ended_by" ] || return 1
   # The file has no name, so that nothing is left of it.
   find_own_pid
-  answer_file=$data/run/.answer-$own_pid
+  answer_file=${instance_dir:-$data/run}/.answer-$own_pid
   (umask 077 && : >"$answer_file")
   exec 4>"$answer_file" 5<"$answer_file"
   rm -f -- "$answer_file"

@@ -137,7 +137,9 @@ test("a packaged command refuses what dpkg does, and another data directory for 
   const assay = (...words: string[]) => new Command(join(tree, "assay"), words).end();
   assert.match((await assay("configure", "--data", fake.data)).stderr, /'assay configure' is for the Debian package/);
   writeFileSync(join(tree, "release/package"), "deb\n");
-  const { code, stderr } = await assay("uninstall", "--yes", "--data", "/var/lib/assay");
+  // In a mount namespace, so that the data directory of this machine is not there.
+  const elsewhere = 'mount --bind "$1" /mnt; mount -t tmpfs none /var/lib; exec /mnt/assay uninstall --yes';
+  const { code, stderr } = await new Command("unshare", ["--mount", "sh", "-euc", elsewhere, "sh", tree]).end();
   assert.deepEqual([code, /apt-get purge assay/.test(stderr)], [1, true], stderr);
   assert.match((await assay("configure", "--data", fake.data)).stderr, /use \/var\/lib\/assay, .*: omit --data/);
 });

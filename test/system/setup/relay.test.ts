@@ -124,7 +124,7 @@ test("a service continues while the disk of its log is full, and the log continu
     mount -t tmpfs -o size=64k none ${data}/run
     head -c 100000 /dev/zero >${data}/run/other 2>/dev/null || true
     exec 9>&1 >>${data}/run/log
-    service='for i in 1 2 3 4 5; do head -c 8000 /dev/zero; done; while [ -e ${data}/run/other ]; do sleep 0.02; done; sleep 0.2; echo last; sleep 60'
+    service='for i in 1 2 3 4 5; do head -c 8000 /dev/zero; done; while [ -e ${data}/run/other ]; do sleep 0.02; done; sleep 0.2; echo last; exec sleep 60'
     supervise --process service --user "$(user_ids)" --group "" --stop-seconds 1 --restart --run 3 sh -c "$service"
     sleep 0.5
     rm ${data}/run/other
