@@ -223,7 +223,6 @@ static void start_due(void)
 		if (p->state == STARTING && stat(p->socket, &found) == 0 && S_ISSOCK(found.st_mode)) {
 			p->state = RUNNING;
 			p->was_running = true;
-			p->kill_at_ms = 0;
 		} else if (p->state == STARTING && !p->killed_at_ms && now_ms() - p->since_ms >= LISTEN_MS) {
 			send(p, SIGKILL);
 			say("the %s did not listen within %d minutes", p->name, LISTEN_MS / 60000);
@@ -416,11 +415,11 @@ static void on_stop_signal(void)
 			continue; /* a launcher is stopped after the program that it serves */
 		if (is_first)
 			ask_to_end(&processes[i]);
-		/* The script was killed. Nobody else can send a second signal. */
-		if (is_first && parent && getppid() != parent && !processes[i].kill_at_ms)
-			processes[i].kill_at_ms = now + ORPHAN_MS;
 		else if (now - first_signal_ms >= SECOND_SIGNAL_MS)
 			send(&processes[i], SIGKILL);
+		/* The script was killed, and nobody else sends another signal. */
+		if (parent && getppid() != parent && !processes[i].kill_at_ms)
+			processes[i].kill_at_ms = now + ORPHAN_MS;
 	}
 }
 

@@ -205,7 +205,7 @@ const shell = (lines: string) =>
 
 test("without a control group, the command prints a warning and continues", () => {
   const { status, stdout, stderr } = shell(`mount -t tmpfs -o ro none /sys/fs/cgroup
-    make_service_group test-$$
+    make_service_group "$test_group"
     as_service echo started
     end_service_group`);
   assert.deepEqual([status, stdout], [0, "started\n"]);
@@ -241,7 +241,7 @@ for (const [version, only] of [
         group=$(own_groups | ${only})
         if [ ${version} = 1 ] && [ -e "$group/cgroup.kill" ]; then echo none; exit; fi
         own_groups() { echo "$group"; }
-        make_service_group test-$$
+        make_service_group "$test_group"
         made=$service_group
         ${lines}
         end_service_group
@@ -262,16 +262,21 @@ test("when the script is killed, the supervisor ends the service, what it has st
   await until(() => processesBelow(fake.data).length === 0);
 });
 
-test("when the script of a command is killed, its program is killed as well if it ignores SIGTERM", async () => {
-  using fake = withAttack("");
-  const main = readFileSync(join(fake.checkout, "src/main.ts"), "utf8");
-  const ignores = `if (command === "tiers") { process.on("SIGTERM", () => {}); setInterval(() => {}, 1_000); }`;
-  fake.write("src/main.ts", `${main}\n${ignores}`);
-  const tiers = fake.start("tiers", "list");
-  await tiers.says(/"command":"tiers"/);
-  tiers.child.kill("SIGKILL");
-  await until(() => processesBelow(fake.data).length === 0);
-});
+for (const before of [[], ["SIGTERM"]] as const)
+  test(`when the script of a command is killed${before.length > 0 ? " soon after a SIGTERM" : ""}, its program is killed as well if it ignores SIGTERM`, async () => {
+    using fake = withAttack("");
+    const main = readFileSync(join(fake.checkout, "src/main.ts"), "utf8");
+    const ignores = `if (command === "tiers") { process.on("SIGTERM", () => console.log("ignored")); setInterval(() => {}, 1_000); console.log("waits"); }`;
+    fake.write("src/main.ts", `${main}\n${ignores}`);
+    const tiers = fake.start("tiers", "list");
+    await tiers.says(/waits/);
+    for (const signal of before) {
+      tiers.child.kill(signal);
+      await tiers.says(/ignored/);
+    }
+    tiers.child.kill("SIGKILL");
+    await until(() => processesBelow(fake.data).length === 0);
+  });
 
 test("a program whose end a tracer holds is killed with its tracer", () => {
   // PTRACE_SEIZE with PTRACE_O_TRACEEXIT: the killed program stops before its end.
@@ -279,7 +284,7 @@ test("a program whose end a tracer holds is killed with its tracer", () => {
     if (!fork) { POSIX::setsid(); syscall(${process.arch === "arm64" ? 117 : 101}, 0x4206, $traced, 0, 0x40) == 0 or die; print "traced\\n"; sleep 300 }
     sleep 300`;
   const { status, stdout, stderr } = shell(`
-    make_service_group test-$$
+    make_service_group "$test_group"
     run_processes --seconds 2 --process test --user "$(user_ids)" --group "$service_group" --run 3 perl -e '$| = 1; ${traced}'
     echo "$processes_status"
     end_service_group`);
@@ -296,7 +301,10 @@ test("a process whose name looks like a line of its state does not hide its end"
     libc.syscall(${process.arch === "arm64" ? 93 : 60}, 0)`;
   const { status, stderr } = shell(`
     code='${named.replace(/^ {4}/gm, "")}'
-    make_service_group test-$$
-    as_service python3 -c "$code"`);
+    make_service_group "$test_group"
+    status=0
+    as_service python3 -c "$code" || status=$?
+    end_service_group
+    exit $status`);
   assert.equal(status, 137, stderr);
 });
