@@ -14,6 +14,7 @@ import {
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { gunzipSync } from "node:zlib";
+import { environment } from "../../support/launcher/launcher.ts";
 import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { PATH, release } from "./release.ts";
 
@@ -24,7 +25,7 @@ const NOBODY = 65_534;
  * minutes.
  */
 function smallRelease(t: TestContext): string {
-  const place = mkdtempSync("/var/tmp/assay-packed-");
+  const place = mkdtempSync(join(environment("ASSAY_TEST_DIRECTORY"), "assay-packed-"));
   t.after(() => rmSync(place, { recursive: true, force: true }));
   chmodSync(place, 0o755);
   const { place: made, tarball } = release();
@@ -44,7 +45,7 @@ function smallRelease(t: TestContext): string {
 
 /** Packs the release as this user, with this umask and in this locale. @returns the archive. */
 function packed(tree: string, uid: number, umask: string, locale: string): Buffer {
-  const directory = mkdtempSync("/var/tmp/assay-packed-by-");
+  const directory = mkdtempSync(join(environment("ASSAY_TEST_DIRECTORY"), "assay-packed-by-"));
   try {
     chownSync(directory, uid, uid);
     chmodSync(directory, 0o755);
@@ -73,7 +74,7 @@ test("root and an ordinary user pack the same image of a container, whose digest
   execFileSync("find", [tree, "-exec", "touch", "-h", "-d", "2001-01-01", "{}", "+"]);
   assert.ok(archive.equals(packed(tree, NOBODY, "077", "POSIX")));
 
-  const place = mkdtempSync("/var/tmp/assay-packed-layout-");
+  const place = mkdtempSync(join(environment("ASSAY_TEST_DIRECTORY"), "assay-packed-layout-"));
   t.after(() => rmSync(place, { recursive: true, force: true }));
   execFileSync("tar", ["-C", place, "-xf", "-"], { input: archive });
   const read = (path: string) => readFileSync(join(place, path));

@@ -115,8 +115,10 @@ export class FakeCheckout implements Disposable {
   [Symbol.dispose](): void {
     for (const { child } of this.#commands) child.kill("SIGKILL");
     const instances = existsSync(join(this.data, "run")) ? this.list("run") : [];
-    const script = `. "$1/setup/log.sh"; . "$1/setup/groups.sh"; remove_groups "$2"`;
-    for (const instance of instances) execFileSync("sh", ["-c", script, "sh", this.checkout, instance]);
+    // A test that fails can leave mounts, and groups of the instances that it has named after these.
+    const script = `. "$1/setup/log.sh"; . "$1/setup/groups.sh"; remove_groups "$2"; remove_groups "worker-$2"
+      awk -v root="$3/" 'index($5, root) == 1 { print $5 }' /proc/self/mountinfo | while read -r mounted; do umount -l "$mounted"; done`;
+    for (const instance of instances) execFileSync("sh", ["-c", script, "sh", this.checkout, instance, this.root]);
     rmSync(this.root, { recursive: true, force: true });
   }
 

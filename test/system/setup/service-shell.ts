@@ -19,12 +19,13 @@ const PARTS = ["log", "step", "data-dir", "machine", "groups", "instance", "proc
 
 /**
  * Lines of shell after parts of set-up. The function `as_service` runs a command as the service's user and returns its exit status. The
- * variable `data` has a default.
+ * variable `data` has a default, and `test_group` is a name for make_service_group, by which the run of the tests finds what is left.
  */
 export const script = (lines: string) =>
   `${PARTS.map((part) => `. ${setup}/${part}.sh`).join("\n")}
 checkout=${resolve(setup, "..")} service_user=daemon uid_locks=/nowhere service_group= supervisor=${SUPERVISOR}
 data=\${data:-/nowhere}
+test_group=${process.env.ASSAY_TEST_INSTANCE ?? "test"}-service-$$
 exec 3</dev/null
 as_service() {
   run_processes \${supervisor_option:+"$supervisor_option"} --process test --user "$(user_ids)" --group "$service_group" --run $# "$@"
