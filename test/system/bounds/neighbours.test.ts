@@ -22,11 +22,13 @@ const MOST = 1.25;
 const mostFor = (hostile: string): number => (hostile === "circles" || hostile.startsWith("deep-renames") ? 3 : MOST);
 
 /**
- * Other work of the machine affects some runs more than others, so the test judges the median. The median of five tries is within the
- * bound if three tries are. Once three tries are within the bound, or three are not, further tries are made only for the table.
+ * Other work of the machine, or of its host, affects some tries more than others, so the test judges the median. Of two hundred
+ * neighbours, some have three of five tries above the bound by chance, when a single ratio varies by a third. A median of five
+ * therefore only proves that a neighbour is within the bound; if it is above, twenty more tries are made, and the median of all counts.
+ * A neighbour that really takes more time than the bound allows exceeds it in the median of any number of tries.
  */
 const TRIES = 5;
-const DECIDED = 3;
+const MORE_TRIES = 20;
 /** After so many measurements, the time next to a busy process is measured again. */
 const PER_BUSY = 6;
 
@@ -73,10 +75,16 @@ interface Neighbour {
   readonly frame: Buffer;
 }
 
-/** The median of the times that were measured, and the worst of them. */
+/** The median of ratios, and the worst of them. */
 function spread(ratios: readonly number[]): { median: number; worst: number } {
   const sorted = ratios.toSorted((a, b) => a - b);
   return { median: sorted[sorted.length >> 1] as number, worst: sorted.at(-1) as number };
+}
+
+/** Whether further tries, up to the five, cannot change on which side of the bound their median is. */
+function isDecided(hostile: string, ratios: readonly number[]): boolean {
+  const within = ratios.filter((ratio) => ratio <= mostFor(hostile)).length;
+  return Math.max(within, ratios.length - within) > TRIES / 2;
 }
 
 /** By the name of the neighbour, then by profile and honest program: the cell of the table. */
@@ -123,9 +131,15 @@ describe("a program alongside a hostile neighbour", () => {
         for (let tries = 0; tries < TRIES; tries++) {
           let floor = 0;
           for (const [index, { ratios, ...neighbour }] of measured.entries()) {
-            const within = ratios.filter((ratio) => ratio <= mostFor(neighbour.name)).length;
-            if (SKIPS_LONG && Math.max(within, ratios.length - within) >= DECIDED) continue;
+            if (SKIPS_LONG && isDecided(neighbour.name, ratios)) continue;
             if (floor === 0 || index % PER_BUSY === 0) floor = await meet(busy);
+            ratios.push((await meet(neighbour)) / floor);
+          }
+        }
+        for (const { ratios, ...neighbour } of measured) {
+          if (spread(ratios).median <= mostFor(neighbour.name)) continue;
+          for (let tries = 0; tries < MORE_TRIES; tries++) {
+            const floor = await meet(busy);
             ratios.push((await meet(neighbour)) / floor);
           }
         }
@@ -135,8 +149,7 @@ describe("a program alongside a hostile neighbour", () => {
           table.set(name, row.set(`${profile}: ${honest}`, `${median.toFixed(2)} ${worst.toFixed(2)}`));
           await t.test(`${name}: at most ${mostFor(name)} times as long`, (t) => {
             t.diagnostic(`median ${median.toFixed(2)} of ${ratios.map((ratio) => ratio.toFixed(2)).join(", ")}`);
-            const above = ratios.filter((ratio) => ratio > mostFor(name)).length;
-            assert.ok(above < DECIDED, `${above} of ${ratios.length} tries are above the bound`);
+            assert.ok(median <= mostFor(name), `the median of ${ratios.length} tries is above the bound`);
           });
         }
       });
@@ -151,7 +164,7 @@ describe("a program alongside a hostile neighbour", () => {
     );
     const head = [
       "# Wall time of a program alongside a hostile one, as a multiple of its time alongside one busy process: median and worst",
-      `# of ${TRIES} tries (modes of neighbours.c; "compile": a compile step, of multifile with that mode, or of a source in compilers.ts).`,
+      `# of ${TRIES} tries, or of ${TRIES + MORE_TRIES} if the median of the first ones is above the bound (modes of neighbours.c; "compile": a compile step, of multifile with that mode, or of a source in compilers.ts).`,
       "# Written by: sudo ASSAY_TEST_LONG=yes ASSAY_TEST_NEIGHBOURS=$PWD/test/system/bounds/neighbours.tsv ./assay test bounds/neighbours",
       `# Linux ${release()}.`,
       ["hostile", ...columns].join("\t"),
