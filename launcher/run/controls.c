@@ -149,7 +149,7 @@ static void read_membership(const struct slot *s, struct run *run)
 	int length = snprintf(end, sizeof end, "/%s\n", run->leaf->name);
 	for (const char *p = read_proc(s, run->program, "cgroup"); (p = strstr(p, end)); p += length)
 		found++;
-	control_note(run, CONTROL_cgroup_membership, found == needed ? NULL : "is not in every group of its box");
+	control_note(run, CONTROL_cgroup_membership, found == needed ? NULL : "is not in every group of its run");
 }
 
 /* Words of a line of mountinfo; "" where the line has no such word. */

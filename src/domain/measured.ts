@@ -8,7 +8,7 @@ export interface MeasuredRow {
   /** The key of an ENDED frame that has its value. */
   readonly key: { readonly name: string; readonly number: number };
   /**
-   * Its name in messages, if the launcher reads it from the cgroup of the box; launcher/cgroup/cgroup.c has the file. Otherwise, the launcher
+   * Its name in messages, if the launcher reads it from the cgroup of the run; launcher/cgroup/cgroup.c has the file. Otherwise, the launcher
    * counts it itself.
    */
   readonly cgroup?: string;
@@ -144,7 +144,7 @@ export const MEASURED = {
   },
   survivors: {
     meaning:
-      "Processes and threads of the box that were left when the main program ended by itself; the slot has then killed them",
+      "Processes and threads of the run that were left when the main program ended by itself; the slot has then killed them",
     key: { name: "SURVIVORS", number: 86 },
   },
   keptBytes: {
@@ -163,7 +163,7 @@ export const MEASURED = {
   },
   walkableBytes: {
     meaning:
-      "The largest reading of what WALKABLE_BYTES limits: the page tables of one process, times the processes and threads of the box",
+      "The largest reading of what WALKABLE_BYTES limits: the page tables of one process, times the processes and threads of the run",
     key: { name: "WALKABLE", number: 111 },
   },
 } as const satisfies Readonly<Record<string, MeasuredRow>>;

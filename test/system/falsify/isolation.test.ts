@@ -19,7 +19,7 @@ const LOST: Readonly<Record<Control, { readonly missing: string; readonly also?:
   no_capabilities: { missing: "some are left" },
   no_new_privileges: { missing: "is not set" },
   seccomp_filter: { missing: "is not set" },
-  cgroup_membership: { missing: "is not in every group of its box" },
+  cgroup_membership: { missing: "is not in every group of its run" },
   read_only_root: { missing: "the image can be written, or allows set-uid or devices" },
   own_image: { missing: "the image is shared with other boxes" },
   restricted_proc: { missing: "/proc shows or allows more than it should" },
