@@ -9,12 +9,12 @@ import { floodTable, measureFloods } from "./floods.ts";
 import { judgementRow } from "./judgement.ts";
 import { languageRows } from "./languages.ts";
 import { launcherRows } from "./launcher.ts";
-import { MIXES, type Mix } from "./load/mixes.ts";
+import { type LoadMix, MIXES } from "./load/mixes.ts";
 import { wholeTable } from "./load/tables.ts";
 import { measureWhole } from "./load/whole.ts";
 import { peerTable } from "./peers/measure.ts";
 import { measurePeers } from "./peers/peers.ts";
-import { type Row, rowTable } from "./row.ts";
+import { type BenchRow, rowTable } from "./row.ts";
 import { serviceRow } from "./service.ts";
 
 interface BenchFlags extends WorkerFlags {
@@ -109,7 +109,7 @@ interface ServiceFlags extends BenchFlags {
   readonly database?: string;
   readonly seconds: number;
   readonly keys: readonly number[];
-  readonly mixes: readonly Mix[];
+  readonly mixes: readonly LoadMix[];
   readonly records: readonly number[];
   readonly services: readonly number[];
 }
@@ -136,7 +136,7 @@ function serviceCommand(): Command {
 }
 
 async function bench(flags: BenchFlags): Promise<void> {
-  const rows: Row[] = [
+  const rows: BenchRow[] = [
     ...(await launcherRows(flags, flags.runs)),
     await serviceRow(flags, flags.launcherSocket, flags.runs),
     ...(await languageRows(flags, flags.launcherSocket, Math.max(3, Math.round(flags.runs / 10)))),
@@ -145,7 +145,7 @@ async function bench(flags: BenchFlags): Promise<void> {
   process.stdout.write(flags.json ? `${JSON.stringify(rows, null, 2)}\n` : `${rowTable(rows)}\n`);
 }
 
-function mixList(text: string): Mix[] {
+function mixList(text: string): LoadMix[] {
   return text.split(",").map((name) => {
     const mix = MIXES.find((one) => one === name);
     if (!mix) throw new InvalidArgumentError(`must be some of ${MIXES.join(", ")}`);

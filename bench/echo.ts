@@ -4,10 +4,10 @@ import { availableParallelism } from "node:os";
 import { dirname } from "node:path";
 import { createInterface } from "node:readline";
 import { WebSocket } from "ws";
-import { Connection } from "./load/connection.ts";
+import { LoadConnection } from "./load/connection.ts";
 import { makeDatabase } from "./load/database.ts";
 import { makeKeys, makePlace, realSandbox, startServing, userOf } from "./load/serving.ts";
-import { quantile, type Row, timesRow } from "./row.ts";
+import { type BenchRow, quantile, timesRow } from "./row.ts";
 
 /** Writes each line of its input to its output, at once. */
 const ECHO = "process.stdin.pipe(process.stdout);\n";
@@ -36,7 +36,7 @@ type Begin = () => Promise<Talk>;
  * service: a pipe to a child process, and one from it. Sessions of all rows and of the floor alternate, so that a change of the machine's
  * speed affects all of them.
  */
-export async function echoRows({ launcherSocket, database, rounds }: EchoFlags): Promise<Row[]> {
+export async function echoRows({ launcherSocket, database, rounds }: EchoFlags): Promise<BenchRow[]> {
   const place = makePlace(dirname(launcherSocket), userOf(launcherSocket));
   const there = await makeDatabase(database, place.directory);
   try {
@@ -171,7 +171,7 @@ async function piston(service: ServiceAt): Promise<Talk> {
 
 /** A submission with live input, and a WebSocket to its program. */
 async function connect(service: ServiceAt): Promise<Talk> {
-  const api = await Connection.open(service.port, service.ca, service.key);
+  const api = await LoadConnection.open(service.port, service.ca, service.key);
   const body = Buffer.from(JSON.stringify({ language: "javascript", code: ECHO, live_input: true }));
   const { status, text } = await api.ask("POST", "/api/submit", body);
   if (status !== 202) throw new Error(`the submission was refused: ${status} ${text}`);

@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { Connection } from "./load/connection.ts";
+import { LoadConnection } from "./load/connection.ts";
 import { makeDatabase } from "./load/database.ts";
 import { makeKeys, makePlace, realSandbox, startServing, userOf } from "./load/serving.ts";
 import { quantile, table } from "./row.ts";
@@ -53,7 +53,7 @@ export async function measureFloods(
     place.own();
     const serving = await startServing(place, there, realSandbox(launcherSocket, availableParallelism()));
     try {
-      const client = await Connection.open(serving.port, place.ca, honest);
+      const client = await LoadConnection.open(serving.port, place.ca, honest);
       const hellos = async () => {
         const times: number[] = [];
         const end = performance.now() + ROUND_MS;
@@ -89,7 +89,7 @@ export async function measureFloods(
   return rows;
 }
 
-async function hello(client: Connection): Promise<number> {
+async function hello(client: LoadConnection): Promise<number> {
   const body = { language: "python", code: `print("hello") # ${Math.random()}` };
   const begun = performance.now();
   const { status, text } = await client.ask("POST", "/api/submit?wait=true", Buffer.from(JSON.stringify(body)));

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import type { WorkerFlags } from "../src/cli/installed-languages.ts";
 import { bareRuns } from "./bare.ts";
 import { PLAIN } from "./plain.ts";
-import { type Row, timesRow } from "./row.ts";
+import { type BenchRow, timesRow } from "./row.ts";
 import { timed } from "./service.ts";
 import { startWhole } from "./whole.ts";
 
@@ -25,7 +25,7 @@ int main() {
  * Measures a judgement of 100 runs of a C++ program that takes 10 ms. The floor is the CPU time of 100 such runs without a box, divided by
  * the number of CPUs.
  */
-export async function judgementRow({ image }: WorkerFlags, socket: string, runs: number): Promise<Row> {
+export async function judgementRow({ image }: WorkerFlags, socket: string, runs: number): Promise<BenchRow> {
   const { cpp: plain } = PLAIN;
   if (!plain) throw new Error("no plain commands for C++");
   const program = { name: "cpp", source: "main.cpp", code: CODE, before: plain.compile, commands: [plain.execute] };

@@ -2,7 +2,7 @@ import { installedLanguages, type WorkerFlags } from "../src/cli/installed-langu
 import { listed } from "../src/languages/load.ts";
 import { bareRuns } from "./bare.ts";
 import { PLAIN } from "./plain.ts";
-import { quantile, type Row, timesRow } from "./row.ts";
+import { type BenchRow, quantile, timesRow } from "./row.ts";
 import { timed } from "./service.ts";
 import { startWhole } from "./whole.ts";
 
@@ -10,7 +10,7 @@ import { startWhole } from "./whole.ts";
  * Measures the smoke test of every language from POST to record. The floor is compiling and running it without a box in the same image.
  * The service is a real one with durable storage, over plain HTTP on loopback. It keeps the compiled program of the first submission.
  */
-export async function languageRows(flags: WorkerFlags, socket: string, runs: number): Promise<Row[]> {
+export async function languageRows(flags: WorkerFlags, socket: string, runs: number): Promise<BenchRow[]> {
   const languages = listed(installedLanguages());
   const programs = languages.map(({ name, source, smokeTest, compile, execute }) => {
     const own = [compile, execute].flatMap((step) => (step ? [step.command] : []));
@@ -21,7 +21,7 @@ export async function languageRows(flags: WorkerFlags, socket: string, runs: num
   const floors = await bareRuns(flags.image, programs, runs);
   const service = await startWhole(socket, 1);
   try {
-    const rows: Row[] = [];
+    const rows: BenchRow[] = [];
     for (const { name, smokeTest } of languages) {
       const times: number[] = [];
       for (let i = -2; i < runs; i++) {

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
 import type { WorkerFlags } from "../src/cli/installed-languages.ts";
-import { finished, type Row, ratesRow } from "./row.ts";
+import { type BenchRow, finished, ratesRow } from "./row.ts";
 
 const spread = z.object({ median: z.number(), p99: z.number() });
 const resultSchema = z.object({
@@ -22,7 +22,7 @@ export function helloProgram(flags: WorkerFlags): string {
 }
 
 /** Measures rows by assay-bench, a program with the code of the launcher (launcher/bench.c): without socket and service. */
-export async function launcherRows(flags: WorkerFlags, runs: number): Promise<Row[]> {
+export async function launcherRows(flags: WorkerFlags, runs: number): Promise<BenchRow[]> {
   const { stdout } = await promisify(execFile)(join(dirname(flags.launcher), "assay-bench.delegated"), [
     "--runs",
     String(runs),

@@ -1,5 +1,5 @@
 /** One row of the benchmark: a measurement, and its floor from the same run of the command. */
-export interface Row {
+export interface BenchRow {
   readonly name: string;
   readonly unit: "us" | "ms" | "1/s";
   readonly median: number;
@@ -11,11 +11,11 @@ export interface Row {
 }
 
 /** @returns a row of times. `floor` is in the same unit. */
-export function timesRow(name: string, unit: Row["unit"], times: readonly number[], floor: number): Row {
+export function timesRow(name: string, unit: BenchRow["unit"], times: readonly number[], floor: number): BenchRow {
   return finished({ name, unit, median: quantile(times, 0.5), p99: quantile(times, 0.99), floor });
 }
 
-export function ratesRow(name: string, rates: readonly number[], floors: readonly number[]): Row {
+export function ratesRow(name: string, rates: readonly number[], floors: readonly number[]): BenchRow {
   return finished({
     name,
     unit: "1/s",
@@ -25,7 +25,7 @@ export function ratesRow(name: string, rates: readonly number[], floors: readonl
   });
 }
 
-export function finished({ name, unit, median, p99, floor }: Omit<Row, "ratio">): Row {
+export function finished({ name, unit, median, p99, floor }: Omit<BenchRow, "ratio">): BenchRow {
   return { name, unit, median: round(median), p99: round(p99), floor: round(floor), ratio: round(median / floor) };
 }
 
@@ -40,7 +40,7 @@ function round(value: number): number {
   return Number(value.toPrecision(4));
 }
 
-export function rowTable(rows: readonly Row[]): string {
+export function rowTable(rows: readonly BenchRow[]): string {
   const cells = rows.map(({ name, unit, median, p99, floor, ratio }) => [
     name,
     `${median} ${unit}`,

@@ -8,7 +8,7 @@ import type { Limits } from "../src/domain/limits.ts";
 import { profileLimits } from "../src/languages/load.ts";
 import { Slot } from "../src/sandbox/slot.ts";
 import { helloProgram } from "./launcher.ts";
-import { quantile, type Row, timesRow } from "./row.ts";
+import { type BenchRow, quantile, timesRow } from "./row.ts";
 
 /** Pause between runs, so that the slot has parked its next box, as in a service that is not saturated. */
 const PAUSE_MS = 5;
@@ -36,7 +36,7 @@ const LIMITS: Limits = {
  * Measures a run as the service sees it, from the request to the report of the removal of the box. The floor is the same program without
  * isolation, started by Node's child_process.spawn.
  */
-export async function serviceRow(flags: WorkerFlags, socket: string, runs: number): Promise<Row> {
+export async function serviceRow(flags: WorkerFlags, socket: string, runs: number): Promise<BenchRow> {
   const program = helloProgram(flags);
   const data = readFileSync(program);
   const slot = await Slot.open(socket);

@@ -1,4 +1,4 @@
-export interface Submission {
+export interface SimulatedSubmission {
   readonly account: number;
   readonly at: number;
   readonly workMs: number;
@@ -9,7 +9,7 @@ export class Shard {
   /** For each core of the database, the time from which it is free. */
   readonly databaseFree: number[];
   /** Submissions that wait for a core of a worker, by account. */
-  readonly waiting = new Map<number, Submission[]>();
+  readonly waiting = new Map<number, SimulatedSubmission[]>();
   /** How many submissions run, by account. */
   readonly running = new Map<number, number>();
   cores: number;
@@ -38,7 +38,7 @@ export class Shard {
    * Takes the next submission, like src/store/submissions/claim.ts: the oldest one of the account with the fewest running submissions.
    * @returns undefined if none waits, or if every account that waits has `concurrency` running submissions.
    */
-  next(concurrency: number): Submission | undefined {
+  next(concurrency: number): SimulatedSubmission | undefined {
     let [chosen, fewest] = [-1, concurrency];
     for (const account of this.waiting.keys()) {
       const running = this.running.get(account) ?? 0;

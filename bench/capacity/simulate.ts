@@ -1,5 +1,5 @@
 import { Agenda, random, zipf } from "./chance.ts";
-import { Shard, type Submission } from "./shard.ts";
+import { Shard, type SimulatedSubmission } from "./shard.ts";
 
 /**
  * A simulation of many workers and databases, with the measured costs of one machine. The popularity of
@@ -42,7 +42,7 @@ export interface Scenario {
   readonly lostCores?: number;
 }
 
-export interface Result {
+export interface SimulationResult {
   readonly name: string;
   readonly perSecond: number;
   readonly shards: number;
@@ -64,12 +64,12 @@ const LEASE_MS = 15_000;
 
 type Event =
   | { readonly kind: "arrival" }
-  | { readonly kind: "accepted"; readonly shard: Shard; readonly submission: Submission }
-  | { readonly kind: "ended"; readonly shard: Shard; readonly submission: Submission }
-  | { readonly kind: "expired"; readonly shard: Shard; readonly submission: Submission }
+  | { readonly kind: "accepted"; readonly shard: Shard; readonly submission: SimulatedSubmission }
+  | { readonly kind: "ended"; readonly shard: Shard; readonly submission: SimulatedSubmission }
+  | { readonly kind: "expired"; readonly shard: Shard; readonly submission: SimulatedSubmission }
   | { readonly kind: "lost" };
 
-export function simulate(scenario: Scenario, costs: Costs, seed: number): Result {
+export function simulate(scenario: Scenario, costs: Costs, seed: number): SimulationResult {
   const chance = random(seed);
   const popular = zipf(scenario.accounts, chance);
   const { hotShare = 0, concurrency, maxPending } = scenario;
@@ -82,7 +82,7 @@ export function simulate(scenario: Scenario, costs: Costs, seed: number): Result
   const agenda = new Agenda<Event>();
   const endMs = scenario.seconds * 1_000;
   const waits: { ms: number; hot: boolean }[] = [];
-  const isHot = ({ account: of }: Submission) => hotShare > 0 && of === 0;
+  const isHot = ({ account: of }: SimulatedSubmission) => hotShare > 0 && of === 0;
   const all = { arrived: 0, refused: 0 };
   const others = { arrived: 0, refused: 0 };
   let inSecond = { second: -1, counts: new Map<number, number>() };
@@ -106,13 +106,13 @@ export function simulate(scenario: Scenario, costs: Costs, seed: number): Result
       agenda.put(now + submission.workMs, { kind: "ended", shard, submission });
     }
   };
-  const enter = (shard: Shard, submission: Submission) => {
+  const enter = (shard: Shard, submission: SimulatedSubmission) => {
     shard.pending++;
     const queue = shard.waiting.get(submission.account) ?? [];
     queue.push(submission);
     shard.waiting.set(submission.account, queue);
   };
-  const leave = (shard: Shard, { account: of }: Submission) => {
+  const leave = (shard: Shard, { account: of }: SimulatedSubmission) => {
     shard.running.set(of, (shard.running.get(of) ?? 1) - 1);
   };
 
@@ -160,7 +160,7 @@ function conclude(
   shards: readonly Shard[],
   waits: readonly { readonly ms: number; readonly hot: boolean }[],
   endMs: number,
-): Omit<Result, "refusedShare" | "othersRefusedShare"> {
+): Omit<SimulationResult, "refusedShare" | "othersRefusedShare"> {
   const workers = shards.map(({ workerMs }) => workerMs / (cores * endMs));
   const databases = shards.map(({ databaseMs }) => databaseMs / (databaseCores * endMs));
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;

@@ -16,7 +16,7 @@ const HEADERS_END = Buffer.from("\r\n\r\n");
  * One persistent HTTPS connection with one request at a time. It implements only the part of HTTP that the service
  * uses: Node's own client takes three times the CPU time, which the service would lack on the same machine.
  */
-export class Connection {
+export class LoadConnection {
   readonly #port: number;
   readonly #ca: string;
   readonly #key: string;
@@ -30,8 +30,8 @@ export class Connection {
     this.#key = key;
   }
 
-  static async open(port: number, ca: string, key: string): Promise<Connection> {
-    const connection = new Connection(port, ca, key);
+  static async open(port: number, ca: string, key: string): Promise<LoadConnection> {
+    const connection = new LoadConnection(port, ca, key);
     await connection.again();
     return connection;
   }

@@ -1,22 +1,22 @@
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Connection } from "./connection.ts";
-import type { Mix } from "./mixes.ts";
+import { LoadConnection } from "./connection.ts";
+import type { LoadMix } from "./mixes.ts";
 
-export interface Plan {
+export interface LoadPlan {
   readonly ports: readonly number[];
   /** The authority of the service's certificate. */
   readonly ca: string;
   readonly keys: readonly string[];
   readonly code: string;
-  readonly mix: Mix;
+  readonly mix: LoadMix;
   /** A closed loop of clients with one open request each, or an open loop: arrivals per second that do not depend on responses. */
   readonly loop: { readonly clients: number } | { readonly perSecond: number; readonly connections: number };
   readonly warmSeconds: number;
   readonly seconds: number;
 }
 
-export interface Measured {
+export interface LoadResult {
   /** How many submissions were accepted within the window; with the mixes `wait` and `poll`, how many were run and read back. */
   readonly done: number;
   /** How many requests got 503 within the window, because the queue was full. */
@@ -42,7 +42,7 @@ const POLL_MS = 10;
 const MOST_SECONDS = 60;
 
 class Load {
-  readonly #plan: Plan;
+  readonly #plan: LoadPlan;
   readonly #body: Buffer;
   #counts = false;
   #isOver = false;
@@ -53,12 +53,12 @@ class Load {
   readonly #submitMs: number[] = [];
   readonly #endToEndMs: number[] = [];
 
-  constructor(plan: Plan) {
+  constructor(plan: LoadPlan) {
     this.#plan = plan;
     this.#body = Buffer.from(JSON.stringify({ language: "python", code: plan.code }));
   }
 
-  async run(begun: () => void, over: (measured: Measured) => void): Promise<void> {
+  async run(begun: () => void, over: (measured: LoadResult) => void): Promise<void> {
     const { loop, warmSeconds, seconds } = this.#plan;
     const amount = "clients" in loop ? loop.clients : loop.connections;
     const free = await Promise.all(Array.from({ length: amount }, (_, at) => this.#connect(at)));
@@ -93,27 +93,27 @@ class Load {
     for (const connection of free) connection.end();
   }
 
-  #connect(at: number): Promise<Connection> {
+  #connect(at: number): Promise<LoadConnection> {
     const { ports, keys, ca } = this.#plan;
     const port = ports[at % ports.length] ?? 0;
-    return Connection.open(port, ca, keys[at % keys.length] ?? "");
+    return LoadConnection.open(port, ca, keys[at % keys.length] ?? "");
   }
 
   get #hasAnswer(): boolean {
     return this.#done + this.#full + Object.keys(this.#wrong).length > 0;
   }
 
-  async #closed(connection: Connection): Promise<void> {
+  async #closed(connection: LoadConnection): Promise<void> {
     while (!this.#isOver) await this.#one(connection, performance.now());
   }
 
   /** Sends requests at a fixed rate. A request that finds no free connection waits for one, and that wait counts. */
-  async #open(free: Connection[], perSecond: number, start: number, end: number): Promise<void> {
+  async #open(free: LoadConnection[], perSecond: number, start: number, end: number): Promise<void> {
     const waiting: number[] = [];
     const under = new Set<Promise<void>>();
     const serve = () => {
       while (free.length > 0 && waiting.length > 0) {
-        const connection = free.shift() as Connection;
+        const connection = free.shift() as LoadConnection;
         const work = this.#one(connection, waiting.shift() as number).then(() => {
           under.delete(work);
           free.push(connection);
@@ -135,7 +135,7 @@ class Load {
     await Promise.all(under);
   }
 
-  async #one(connection: Connection, dueAt: number): Promise<void> {
+  async #one(connection: LoadConnection, dueAt: number): Promise<void> {
     const { mix } = this.#plan;
     try {
       const path = mix === "wait" ? "/api/submit?wait=true" : "/api/submit";
@@ -160,7 +160,10 @@ class Load {
     }
   }
 
-  async #poll(connection: Connection, accepted: { readonly status: number; readonly text: string }): Promise<string> {
+  async #poll(
+    connection: LoadConnection,
+    accepted: { readonly status: number; readonly text: string },
+  ): Promise<string> {
     if (accepted.status !== 202) throw new Error(`${accepted.status} ${accepted.text.slice(0, 200)}`);
     const { id } = JSON.parse(accepted.text) as { id: string };
     for (;;) {
@@ -177,7 +180,7 @@ const send = process.send?.bind(process);
 if (send) {
   process.once("disconnect", () => process.exit());
   process.once("message", async (plan) => {
-    await new Load(plan as Plan).run(
+    await new Load(plan as LoadPlan).run(
       () => send({ begun: true }),
       (measured) => send({ measured }),
     );

@@ -1,11 +1,11 @@
 import { quantile } from "../row.ts";
 import type { BenchDatabase, Counted } from "./database.ts";
-import type { Measured, Plan } from "./generator.ts";
+import type { LoadPlan, LoadResult } from "./generator.ts";
 import { type CpuMs, cpuOf, peakBytes, sharedFairlyBytes, tree, writtenBytes } from "./processes.ts";
 import { load, type Sandbox, type Serving } from "./serving.ts";
 
 /** The processes and records of a load. */
-export interface Target {
+export interface LoadTarget {
   readonly there: BenchDatabase;
   readonly sandbox: Sandbox;
   readonly services: readonly Serving[];
@@ -25,13 +25,13 @@ export interface Loaded {
   readonly services: number;
   readonly records: number;
   readonly keys: number;
-  readonly mix: Plan["mix"];
-  readonly loop: Plan["loop"];
+  readonly mix: LoadPlan["mix"];
+  readonly loop: LoadPlan["loop"];
   readonly seconds: number;
   readonly perSecond: number;
   /** Requests refused because the queue was full, per second. */
   readonly fullPerSecond: number;
-  readonly wrong: Measured["wrong"];
+  readonly wrong: LoadResult["wrong"];
   readonly submitMs: Spread | null;
   readonly endToEndMs: Spread | null;
   readonly lateMs: number;
@@ -62,7 +62,7 @@ interface Sample {
   readonly written: number;
 }
 
-async function sample({ there, sandbox, services }: Target): Promise<Sample> {
+async function sample({ there, sandbox, services }: LoadTarget): Promise<Sample> {
   const pids = services.map(({ pid }) => pid);
   return {
     service: cpuOf(pids),
@@ -73,7 +73,7 @@ async function sample({ there, sandbox, services }: Target): Promise<Sample> {
   };
 }
 
-export async function measure(target: Target, plan: Plan): Promise<Loaded> {
+export async function measure(target: LoadTarget, plan: LoadPlan): Promise<Loaded> {
   const { measured, before, after } = await load(plan, () => sample(target));
   const { done, seconds } = measured;
   const each = (total: number) => digits(total / Math.max(1, done));

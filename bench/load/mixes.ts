@@ -3,4 +3,4 @@
  * after the other until the record is final; `submit`: only the one to submit.
  */
 export const MIXES = ["wait", "poll", "submit"] as const;
-export type Mix = (typeof MIXES)[number];
+export type LoadMix = (typeof MIXES)[number];

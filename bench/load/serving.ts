@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { createKey } from "../../src/admin/keys.ts";
 import { openStore } from "../../src/store/open.ts";
 import type { BenchDatabase } from "./database.ts";
-import type { Measured, Plan } from "./generator.ts";
+import type { LoadPlan, LoadResult } from "./generator.ts";
 import { parentOf } from "./processes.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
@@ -151,13 +151,13 @@ export async function makeKeys(there: BenchDatabase, amount: number, account = "
 
 /** Runs a load in a process of its own. @param look is called at the start and at the end of the window; both results are returned. */
 export async function load<T>(
-  plan: Plan,
+  plan: LoadPlan,
   look: () => Promise<T>,
-): Promise<{ readonly measured: Measured; readonly before: T; readonly after: T }> {
+): Promise<{ readonly measured: LoadResult; readonly before: T; readonly after: T }> {
   const child = fork(fileURLToPath(new URL("./generator.ts", import.meta.url)));
   const exited = new Promise((resolve) => child.once("exit", resolve));
   const begins = receive<{ begun: true }>(child, (words) => "begun" in words);
-  const over = receive<{ measured: Measured }>(child, (words) => "measured" in words);
+  const over = receive<{ measured: LoadResult }>(child, (words) => "measured" in words);
   over.catch(() => {}); // awaited below
   child.send(plan);
   await begins;

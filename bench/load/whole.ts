@@ -4,9 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { installedLanguages } from "../../src/cli/installed-languages.ts";
 import { type Bare, barePython } from "./bare.ts";
 import { type BenchDatabase, makeDatabase } from "./database.ts";
-import type { Plan } from "./generator.ts";
-import { digits, type Loaded, measure, type Target } from "./measure.ts";
-import type { Mix } from "./mixes.ts";
+import type { LoadPlan } from "./generator.ts";
+import { digits, type Loaded, type LoadTarget, measure } from "./measure.ts";
+import type { LoadMix } from "./mixes.ts";
 import { cpuOf, peakBytes, sharedFairlyBytes, tree } from "./processes.ts";
 import { seed } from "./seed.ts";
 import {
@@ -29,7 +29,7 @@ export interface Options {
   readonly database?: string | undefined;
   readonly seconds: number;
   readonly keys: readonly number[];
-  readonly mixes: readonly Mix[];
+  readonly mixes: readonly LoadMix[];
   readonly records: readonly number[];
   /** Numbers of services that share one PostgreSQL database, with the no-op launcher. */
   readonly services: readonly number[];
@@ -185,7 +185,7 @@ class Bench {
     if (last) await this.#each(real, 1, (target) => this.#pending(target));
   }
 
-  async #each(sandbox: Sandbox, amount: number, work: (target: Target) => Promise<void>): Promise<void> {
+  async #each(sandbox: Sandbox, amount: number, work: (target: LoadTarget) => Promise<void>): Promise<void> {
     const services = [];
     for (let at = 0; at < amount; at++) services.push(await startServing(this.#place, this.#there, sandbox));
     try {
@@ -213,7 +213,7 @@ class Bench {
    * Measures closed loops with the mix `wait` for each number of keys. With the first number of keys, also measures closed loops with the
    * other mixes, and open loops with `wait` and `submit`.
    */
-  async #loads(target: Target, keys: readonly number[]): Promise<void> {
+  async #loads(target: LoadTarget, keys: readonly number[]): Promise<void> {
     await this.#warm(target.services);
     for (const amount of keys) {
       const { perSecond } = await this.#closed(target, amount, "wait");
@@ -228,7 +228,7 @@ class Bench {
     }
   }
 
-  async #warm(services: Target["services"]): Promise<void> {
+  async #warm(services: LoadTarget["services"]): Promise<void> {
     const { seconds } = this.#options;
     const plan = this.#plan(
       services,
@@ -242,11 +242,11 @@ class Bench {
     }
   }
 
-  #closed(target: Target, keys: number, mix: Plan["mix"]): Promise<Loaded> {
+  #closed(target: LoadTarget, keys: number, mix: LoadPlan["mix"]): Promise<Loaded> {
     return this.#loaded(target, keys, mix, { clients: Math.max(CLIENTS, keys) });
   }
 
-  async #loaded(target: Target, keys: number, mix: Plan["mix"], loop: Plan["loop"]): Promise<Loaded> {
+  async #loaded(target: LoadTarget, keys: number, mix: LoadPlan["mix"], loop: LoadPlan["loop"]): Promise<Loaded> {
     const [{ kind }, many] = [target.sandbox, target.services.length];
     this.#options.tell(
       `${this.#there.kind}, ${kind}, ${many} service(s), ${target.records} records, ${keys} keys, ${mix}`,
@@ -264,7 +264,7 @@ class Bench {
   }
 
   /** Waits until the service is idle: submissions for which no client waits may still run after a load. */
-  async #emptied({ services, sandbox }: Target): Promise<void> {
+  async #emptied({ services, sandbox }: LoadTarget): Promise<void> {
     const pids = [...services.map(({ pid }) => pid), sandbox.pid];
     for (let busy = true; busy; ) {
       const before = cpuOf(pids);
@@ -274,7 +274,13 @@ class Bench {
     }
   }
 
-  #plan(services: Target["services"], keys: number, mix: Plan["mix"], loop: Plan["loop"], seconds?: number): Plan {
+  #plan(
+    services: LoadTarget["services"],
+    keys: number,
+    mix: LoadPlan["mix"],
+    loop: LoadPlan["loop"],
+    seconds?: number,
+  ): LoadPlan {
     return {
       ports: services.map(({ port }) => port),
       ca: this.#place.ca,
@@ -287,7 +293,7 @@ class Bench {
     };
   }
 
-  async #idle(target: Target): Promise<void> {
+  async #idle(target: LoadTarget): Promise<void> {
     const { sandbox, services, records } = target;
     this.#options.tell(`${this.#there.kind}: idle`);
     await this.#emptied(target);
@@ -302,7 +308,7 @@ class Bench {
   }
 
   /** Measures the memory with a queue that is full of sleeping programs. These are removed with the database. */
-  async #pending({ there, sandbox, services }: Target): Promise<void> {
+  async #pending({ there, sandbox, services }: LoadTarget): Promise<void> {
     this.#options.tell(`${there.kind}: a full queue`);
     const plan = this.#plan(services, this.#keys.length, "submit", { clients: CLIENTS }, 1);
     const sleeping = { ...plan, code: "import time\ntime.sleep(9)\n" };

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { quantile, table } from "../row.ts";
 import type { Client, Judge } from "./judge.ts";
-import type { Program } from "./works.ts";
+import type { BenchProgram } from "./works.ts";
 
 /** The results of one program with one number of clients, on this service and on one peer. */
 export interface PeerRow {
@@ -43,7 +43,7 @@ interface Measured {
 }
 
 /** Loads all judges before the first measurement, so that they are as if they had run for a while. */
-export async function warmUp(program: Program, judges: readonly Judge[]): Promise<void> {
+export async function warmUp(program: BenchProgram, judges: readonly Judge[]): Promise<void> {
   for (const judge of judges)
     await load(judge, program, WARM_CLIENTS, WARM_SECONDS, { times: [], seconds: 0, cpuMs: 0 });
 }
@@ -53,7 +53,7 @@ export async function warmUp(program: Program, judges: readonly Judge[]): Promis
  * `seconds` is the duration of a round.
  */
 export async function compare(
-  program: Program,
+  program: BenchProgram,
   clients: number,
   { ours, peer, seconds }: { readonly ours: Judge; readonly peer: Judge; readonly seconds: number },
 ): Promise<PeerRow> {
@@ -81,7 +81,13 @@ export async function compare(
 }
 
 /** Runs one round with `amount` clients, each with one program at a time, and adds its results to `into`. The last programs are finished. */
-async function load(judge: Judge, { next }: Program, amount: number, seconds: number, into: Measured): Promise<void> {
+async function load(
+  judge: Judge,
+  { next }: BenchProgram,
+  amount: number,
+  seconds: number,
+  into: Measured,
+): Promise<void> {
   const clients: Client[] = await Promise.all(Array.from({ length: amount }, judge.client));
   const one = async (client: Client) => {
     const from = performance.now();

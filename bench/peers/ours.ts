@@ -1,4 +1,4 @@
-import { Connection } from "../load/connection.ts";
+import { LoadConnection } from "../load/connection.ts";
 import type { BenchDatabase } from "../load/database.ts";
 import { cpuOf } from "../load/processes.ts";
 import { makeKeys, type Place, type Sandbox, startServing } from "../load/serving.ts";
@@ -11,7 +11,7 @@ export async function startOurs(place: Place, database: BenchDatabase, sandbox: 
   const { pid, port, stop } = await startServing(place, database, sandbox);
   return {
     name: "assay",
-    client: async () => ourClient(await Connection.open(port, place.ca, key)),
+    client: async () => ourClient(await LoadConnection.open(port, place.ca, key)),
     cpuMs: () => {
       const { ownMs, endedMs } = cpuOf([pid, sandbox.pid]);
       return ownMs + endedMs;
@@ -21,7 +21,7 @@ export async function startOurs(place: Place, database: BenchDatabase, sandbox: 
 }
 
 /** @returns a client that judges a program with one input by a submission, and one with several inputs by a judgement. */
-function ourClient(connection: Connection): Client {
+function ourClient(connection: LoadConnection): Client {
   const ask = async (path: string, body: object) => {
     const { text } = await connection.ask("POST", `${path}?wait=true`, Buffer.from(JSON.stringify(body)));
     return { text, json: JSON.parse(text) };

@@ -6,7 +6,7 @@ import { makePlace, realSandbox, userOf } from "../load/serving.ts";
 import { buildGoJudge, startGoJudge } from "./go-judge.ts";
 import { compare, type PeerRow, warmUp } from "./measure.ts";
 import { startOurs } from "./ours.ts";
-import { type Program, programsOf } from "./works.ts";
+import { type BenchProgram, programsOf } from "./works.ts";
 
 export interface PeersOptions {
   readonly image: string;
@@ -46,7 +46,7 @@ export async function measurePeers(options: PeersOptions): Promise<PeerRow[]> {
       const database = await makeDatabase(undefined, place.directory);
       const ours = await startOurs(place, database, realSandbox(launcherSocket, options.workers));
       try {
-        const chosen = ({ name }: Program) =>
+        const chosen = ({ name }: BenchProgram) =>
           options.programs.length === 0 || options.programs.some((begin) => name.startsWith(begin));
         const programs = listed(installedLanguages()).flatMap(programsOf).filter(chosen);
         if (programs[0]) await warmUp(programs[0], [ours, peer]);

@@ -5,7 +5,7 @@ import type { Language } from "../../src/domain/language.ts";
 import type { Work } from "./judge.ts";
 
 /** A program that is measured, such as hello_python. */
-export interface Program {
+export interface BenchProgram {
   readonly name: string;
   /** The work of the next request. */
   readonly next: () => Work;
@@ -20,7 +20,7 @@ const read = (name: string) => readFileSync(new URL(`./programs/${name}`, import
  * request. `tests` runs a new `mid` on 20 inputs, and `hundred` on 100. `again` is a hello whose source was judged before; only languages
  * with a compiler have it.
  */
-export function programsOf({ name, source, compile, smokeTest }: Language): Program[] {
+export function programsOf({ name, source, compile, smokeTest }: Language): BenchProgram[] {
   const hello = [{ stdin: "", stdout: smokeTest.stdout }];
   const { mid, tests } = JSON.parse(read("mid.json")) as { mid: Runs; tests: Runs };
   const code = read(`mid${extname(source)}`);

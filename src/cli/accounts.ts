@@ -10,7 +10,7 @@ import {
   updateAccount,
 } from "../admin/accounts.ts";
 import { answer, table } from "./answer.ts";
-import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
+import { ACTOR, commandOnStore, type StoreCommandOptions, withStore } from "./with-store.ts";
 
 /** `assay accounts`: accounts, which own records, projects and keys. */
 export function accountsCommand(): Command {
@@ -25,7 +25,7 @@ export function accountsCommand(): Command {
   )
     .requiredOption("--name <name>", "unique name")
     .option("--tier <name>", "tier that sets the default limits of the keys of the account", "beta")
-    .action((options: StoreOptions & { name: string; tier: string }) =>
+    .action((options: StoreCommandOptions & { name: string; tier: string }) =>
       withStore(options, async (store) => {
         const account = await createAccount(store, options, ACTOR);
         answer(options.json, account, () => account.id);
@@ -33,7 +33,7 @@ export function accountsCommand(): Command {
     );
 
   commandOnStore(accounts, "list", "List all accounts with their tiers and limits, oldest first.").action(
-    (options: StoreOptions) =>
+    (options: StoreCommandOptions) =>
       withStore(options, async (store) => {
         const all = await listAccounts(store);
         answer(options.json, all, () =>
@@ -45,7 +45,7 @@ export function accountsCommand(): Command {
   commandOnStore(accounts, "rename", "Rename an account. Its projects, keys and records are kept.")
     .argument("<account>", "name or id")
     .argument("<name>", "new name")
-    .action((which: string, name: string, options: StoreOptions) =>
+    .action((which: string, name: string, options: StoreCommandOptions) =>
       withStore(options, async (store) => {
         const account = await updateAccount(store, which, { name }, ACTOR);
         answer(options.json, account, () => `renamed to ${account.name}`);
@@ -55,7 +55,7 @@ export function accountsCommand(): Command {
   commandOnStore(accounts, "set-tier", "Change the tier of an account, and so the limits of its keys, immediately.")
     .argument("<account>", "name or id")
     .argument("<tier>", "one of assay tiers list")
-    .action((which: string, tier: string, options: StoreOptions) =>
+    .action((which: string, tier: string, options: StoreCommandOptions) =>
       withStore(options, async (store) => {
         const account = await updateAccount(store, which, { tier }, ACTOR);
         answer(options.json, account, () => `${account.name} has the tier ${account.tier}`);
@@ -69,7 +69,7 @@ export function accountsCommand(): Command {
   )
     .argument("<account>", "name or id")
     .requiredOption("--yes", "confirm; deletion cannot be undone")
-    .action((which: string, options: StoreOptions) =>
+    .action((which: string, options: StoreCommandOptions) =>
       withStore(options, async (store) => {
         const done = await eraseRecords(store, which, ACTOR);
         const stay = done.notEnded === 0 ? "" : `; ${done.notEnded} unfinished submissions stay`;
@@ -84,7 +84,7 @@ export function accountsCommand(): Command {
   )
     .argument("<account>", "name or id")
     .option("--drop-pending", "also end the pending submissions: status error, verdict IE")
-    .action((which: string, options: StoreOptions & { dropPending?: boolean }) =>
+    .action((which: string, options: StoreCommandOptions & { dropPending?: boolean }) =>
       withStore(options, async (store) => {
         const { id, name: account } = await suspendAccount(store, which, ACTOR);
         const { dropped } = options.dropPending ? await dropPendingOf(store, id, ACTOR) : { dropped: 0 };
@@ -99,7 +99,7 @@ export function accountsCommand(): Command {
 
   commandOnStore(accounts, "resume", "End a suspension. Keys work again and pending submissions run.")
     .argument("<account>", "name or id")
-    .action((which: string, options: StoreOptions) =>
+    .action((which: string, options: StoreCommandOptions) =>
       withStore(options, async (store) => {
         const account = await resumeAccount(store, which, ACTOR);
         answer(options.json, account, () => `${account.name} is not suspended`);
@@ -112,7 +112,7 @@ export function accountsCommand(): Command {
     'End every pending submission of an account with status error, verdict IE and the message "dropped by the operator before it ran". Webhooks receive these results. Submissions accepted during the command stay.',
   )
     .argument("<account>", "name or id")
-    .action((which: string, options: StoreOptions) =>
+    .action((which: string, options: StoreCommandOptions) =>
       withStore(options, async (store) => {
         const done = await dropPendingOf(store, which, ACTOR);
         answer(options.json, done, () => `${done.dropped} pending submissions of ${done.account} dropped`);

@@ -2,9 +2,9 @@ import { Command } from "commander";
 import { type AuditView, listAudit } from "../admin/audit.ts";
 import { answer, table } from "./answer.ts";
 import { wholeNumber } from "./option-values.ts";
-import { commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
+import { commandOnStore, type StoreCommandOptions, withStore } from "./with-store.ts";
 
-interface Options extends StoreOptions {
+interface Options extends StoreCommandOptions {
   readonly limit: number;
   readonly account?: string;
 }

@@ -3,7 +3,7 @@ import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { Command } from "commander";
 import { ConfigError } from "../config.ts";
-import { DATA, DATABASE, type StoreOptions, withStore } from "./with-store.ts";
+import { DATA, DATABASE, type StoreCommandOptions, withStore } from "./with-store.ts";
 
 /** `assay backup > FILE`: the whole database, also while the service runs. */
 export function backupCommand(): Command {
@@ -16,7 +16,7 @@ export function backupCommand(): Command {
     .action(backup);
 }
 
-async function backup(options: StoreOptions): Promise<void> {
+async function backup(options: StoreCommandOptions): Promise<void> {
   if (process.stdout.isTTY) throw new ConfigError("a backup is for a file: sudo assay backup > FILE");
   await withStore(options, async (store) => {
     const compressed = createGzip();

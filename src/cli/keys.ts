@@ -5,9 +5,9 @@ import type { ProfileName } from "../domain/limits.ts";
 import { answer, noteUnnamed, table } from "./answer.ts";
 import { type ListOptions, listing, noteMore } from "./listing.ts";
 import { DEFAULT_OVERLAP, duration, limitOrTier, profile, profileList, wholeNumber } from "./option-values.ts";
-import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
+import { ACTOR, commandOnStore, type StoreCommandOptions, withStore } from "./with-store.ts";
 
-interface CreateOptions extends StoreOptions {
+interface CreateOptions extends StoreCommandOptions {
   readonly name: string;
   readonly account?: string;
   readonly project?: string;
@@ -17,7 +17,7 @@ interface CreateOptions extends StoreOptions {
   readonly defaultProfile?: ProfileName;
 }
 
-interface UpdateOptions extends StoreOptions {
+interface UpdateOptions extends StoreCommandOptions {
   readonly rpm?: number | "tier";
   readonly concurrency?: number | "tier";
   readonly profiles?: ProfileName[];
@@ -104,7 +104,7 @@ export function keysCommand(): Command {
       "how long the old key still works: 90s, 15m, 7d, or 0 to stop it immediately (default: 24h)",
       duration,
     )
-    .action((which: string, options: StoreOptions & { overlap?: number }) =>
+    .action((which: string, options: StoreCommandOptions & { overlap?: number }) =>
       withStore(options, async (store) => {
         const { made, old } = await rotateKey(store, which, options.overlap ?? duration(DEFAULT_OVERLAP), ACTOR);
         answer(options.json, { ...made, old }, () => made.key);
@@ -119,7 +119,7 @@ export function keysCommand(): Command {
   )
     .argument("<key>", WHICH)
     .option("--drop-pending", "also end its pending submissions: status error, verdict IE")
-    .action((which: string, options: StoreOptions & { dropPending?: boolean }) =>
+    .action((which: string, options: StoreCommandOptions & { dropPending?: boolean }) =>
       withStore(options, async (store) => {
         const { key, dropped, pending } = await revokeKey(store, which, ACTOR, { drop: options.dropPending });
         const rest = pending === 0 ? "" : `; ${pending} pending submissions will run unless you drop them`;
@@ -134,7 +134,7 @@ export function keysCommand(): Command {
     "End the pending submissions of one key, like accounts drop-pending for an account.",
   )
     .argument("<key>", `${WHICH}; a revoked key is allowed`)
-    .action((which: string, options: StoreOptions) =>
+    .action((which: string, options: StoreCommandOptions) =>
       withStore(options, async (store) => {
         const { key, dropped } = await dropPendingOfKey(store, which, ACTOR);
         answer(

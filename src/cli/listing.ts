@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { wholeNumber } from "./option-values.ts";
-import { commandOnStore, type StoreOptions } from "./with-store.ts";
+import { commandOnStore, type StoreCommandOptions } from "./with-store.ts";
 
-export interface ListOptions extends StoreOptions {
+export interface ListOptions extends StoreCommandOptions {
   readonly account?: string;
   readonly limit: number;
   readonly after?: string;

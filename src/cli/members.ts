@@ -12,9 +12,9 @@ import {
 import { type Config, ConfigError } from "../config.ts";
 import { answer, table } from "./answer.ts";
 import { type ListOptions, listing, noteMore } from "./listing.ts";
-import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
+import { ACTOR, commandOnStore, type StoreCommandOptions, withStore } from "./with-store.ts";
 
-interface LinkOptions extends StoreOptions {
+interface LinkOptions extends StoreCommandOptions {
   readonly origin?: string;
 }
 
@@ -77,7 +77,7 @@ export function membersCommand(): Command {
   ] as const) {
     commandOnStore(members, name, about)
       .argument("<person>", WHICH)
-      .action((which: string, options: StoreOptions) =>
+      .action((which: string, options: StoreCommandOptions) =>
         withStore(options, async (store) => {
           const { id } = await findPerson(store, which);
           const { email } = await updatePerson(store, id, { disabled }, ACTOR);
@@ -111,7 +111,7 @@ function originOf({ listen, transport }: Config): string {
   return `${transport.kind === "loopback" ? "http" : "https"}://${named}:${port}`;
 }
 
-function print({ json }: StoreOptions, link: LinkView): void {
+function print({ json }: StoreCommandOptions, link: LinkView): void {
   answer(json, link, () => link.url);
 }
 

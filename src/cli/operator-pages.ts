@@ -1,6 +1,6 @@
 import type { Config } from "../config.ts";
 import type { WorkerPool } from "../domain/readiness.ts";
-import type { Recent, Shares, SlotCounts, Status } from "../domain/status.ts";
+import type { Recent, ServiceStatus, Shares, SlotCounts } from "../domain/status.ts";
 import type { OperatorDependencies } from "../http/operator.ts";
 import { VERSION } from "../http/responses/version.ts";
 import { setGauges } from "../metrics/gauges.ts";
@@ -13,7 +13,7 @@ const RECENT_MS = 300_000;
 const ACCOUNTS = 10;
 
 /** The content of `/status`. */
-export interface StatusPage extends Status {
+export interface StatusPage extends ServiceStatus {
   /** The submissions that ended in the last five minutes, by verdict; null if the database is unavailable. */
   readonly recent: Recent | null;
   /** The accounts with the highest use, those with the most pending submissions first; null if the database is unavailable. */

@@ -12,9 +12,9 @@ import { answer, sayStep, table } from "./answer.ts";
 import { readImport, writeImport } from "./import-stream.ts";
 import { installedLanguages } from "./installed-languages.ts";
 import { wholeNumber } from "./option-values.ts";
-import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
+import { ACTOR, commandOnStore, type StoreCommandOptions, withStore } from "./with-store.ts";
 
-interface ImportFlags extends StoreOptions {
+interface ImportFlags extends StoreCommandOptions {
   readonly account: string;
   readonly name?: string;
   readonly timeLimit?: number;
@@ -54,7 +54,7 @@ export function addStored(problems: Command): void {
     .requiredOption("--account <account>", "account, by name or id")
     .option("--limit <number>", "number of rows, up to 1000", wholeNumber, 100)
     .action((_: unknown, command: Command) => {
-      const flags = command.optsWithGlobals<StoreOptions & { account: string; limit: number }>();
+      const flags = command.optsWithGlobals<StoreCommandOptions & { account: string; limit: number }>();
       return withStore(flags, (store) => listProblems(store, flags));
     });
 
@@ -62,14 +62,14 @@ export function addStored(problems: Command): void {
     .argument("<problem>", "name or id")
     .requiredOption("--account <account>", "account, by name or id")
     .action((which: string, _: unknown, command: Command) => {
-      const flags = command.optsWithGlobals<StoreOptions & { account: string }>();
+      const flags = command.optsWithGlobals<StoreCommandOptions & { account: string }>();
       return withStore(flags, (store) => deleteProblem(store, which, flags));
     });
 }
 
 async function listProblems(
   store: Store,
-  { account, limit, json }: StoreOptions & { readonly account: string; readonly limit: number },
+  { account, limit, json }: StoreCommandOptions & { readonly account: string; readonly limit: number },
 ): Promise<void> {
   const found = await store.problems.list([await accountId(store, account)], Math.min(limit, 1_000));
   const rows = found.map(({ id, name, title, current, updatedAtMs }) => ({
@@ -90,7 +90,7 @@ async function listProblems(
 async function deleteProblem(
   store: Store,
   which: string,
-  { account, json }: StoreOptions & { readonly account: string },
+  { account, json }: StoreCommandOptions & { readonly account: string },
 ): Promise<void> {
   const owner = await accountId(store, account);
   const id = await store.problems.find(owner, which);

@@ -9,7 +9,7 @@ import {
 } from "../admin/projects.ts";
 import { answer, noteUnnamed, table } from "./answer.ts";
 import { type ListOptions, listing, noteMore } from "./listing.ts";
-import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
+import { ACTOR, commandOnStore, type StoreCommandOptions, withStore } from "./with-store.ts";
 
 /** `assay projects`: groups of keys and webhook endpoints. */
 export function projectsCommand(): Command {
@@ -22,7 +22,7 @@ export function projectsCommand(): Command {
   )
     .requiredOption("--name <name>", "name, unique in the account")
     .option("--account <name>", "owning account (default: the account with the name of the project)")
-    .action((options: StoreOptions & { name: string; account?: string }) =>
+    .action((options: StoreCommandOptions & { name: string; account?: string }) =>
       withStore(options, async (store) => {
         const project = await createProject(store, options, ACTOR, { unnamed: noteUnnamed });
         answer(options.json, project, () => project.id);
@@ -40,7 +40,7 @@ export function projectsCommand(): Command {
   commandOnStore(projects, "rename", "Rename a project. Its keys, endpoints and records are kept.")
     .argument("<project>", "name or id")
     .argument("<name>", "new name")
-    .action((which: string, name: string, options: StoreOptions) =>
+    .action((which: string, name: string, options: StoreCommandOptions) =>
       withStore(options, async (store) => {
         const project = await renameProject(store, which, name, ACTOR);
         answer(options.json, project, () => `renamed ${which} to ${project.name}`);
@@ -58,7 +58,7 @@ export function projectsCommand(): Command {
   ]) {
     commandOnStore(projects, verb, about)
       .argument("<project>", "name or id")
-      .action((which: string, options: StoreOptions) =>
+      .action((which: string, options: StoreCommandOptions) =>
         withStore(options, async (store) => {
           const project = await act(store, which, ACTOR);
           answer(options.json, project, () => `${done} ${project.name}`);

@@ -4,7 +4,7 @@ import { Command } from "commander";
 import { ConfigError, loadConfig } from "../config.ts";
 import { restoreStore } from "../store/open.ts";
 import { becomeOwner } from "./owner.ts";
-import { DATA, DATABASE, type StoreOptions } from "./with-store.ts";
+import { DATA, DATABASE, type StoreCommandOptions } from "./with-store.ts";
 
 /** `assay restore < FILE`: a backup of SQLite or PostgreSQL into an empty database of either kind. */
 export function restoreCommand(): Command {
@@ -17,7 +17,7 @@ export function restoreCommand(): Command {
     .action(restore);
 }
 
-async function restore(options: StoreOptions): Promise<void> {
+async function restore(options: StoreCommandOptions): Promise<void> {
   if (process.stdin.isTTY) throw new ConfigError("a backup is read from a file: sudo assay restore < FILE");
   const config = loadConfig(options);
   becomeOwner(config.dataDir, config.secretKey);

@@ -2,13 +2,13 @@ import { Command } from "commander";
 import { listTiers, setTier } from "../admin/tiers.ts";
 import { answer, table } from "./answer.ts";
 import { wholeNumber } from "./option-values.ts";
-import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
+import { ACTOR, commandOnStore, type StoreCommandOptions, withStore } from "./with-store.ts";
 
 /** `assay tiers`: the limits of keys that have no limits of their own. */
 export function tiersCommand(): Command {
   const tiers = new Command("tiers").description("List, create and change tiers.");
 
-  commandOnStore(tiers, "list", "List all tiers.").action((options: StoreOptions) =>
+  commandOnStore(tiers, "list", "List all tiers.").action((options: StoreCommandOptions) =>
     withStore(options, async (store) => {
       const all = await listTiers(store);
       const rows = all.map((tier) => [tier.name, String(tier.requestsPerMinute), String(tier.concurrency)]);
@@ -20,7 +20,7 @@ export function tiersCommand(): Command {
     .argument("<name>", "name, such as beta")
     .requiredOption("--rpm <number>", "requests a minute of each key", wholeNumber)
     .requiredOption("--concurrency <number>", "submissions of each key that may run at the same time", wholeNumber)
-    .action((name: string, options: StoreOptions & { rpm: number; concurrency: number }) =>
+    .action((name: string, options: StoreCommandOptions & { rpm: number; concurrency: number }) =>
       withStore(options, async (store) => {
         const { rpm: requestsPerMinute, concurrency } = options;
         const tier = await setTier(store, { name, requestsPerMinute, concurrency }, ACTOR);

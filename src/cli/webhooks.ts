@@ -30,7 +30,7 @@ import { answer, table } from "./answer.ts";
 import { type ListOptions, listing, noteMore } from "./listing.ts";
 import { append, DEFAULT_OVERLAP, duration, wholeNumber } from "./option-values.ts";
 import { provenSealerOf, sealerOf, sendOptions, webhookSettings } from "./webhook-settings.ts";
-import { ACTOR, commandOnStore, type StoreOptions, withStore } from "./with-store.ts";
+import { ACTOR, commandOnStore, type StoreCommandOptions, withStore } from "./with-store.ts";
 
 /** `assay webhooks`: where the results of a project are sent. */
 export function webhooksCommand(): Command {
@@ -50,7 +50,7 @@ export function webhooksCommand(): Command {
         .choices(SIGNINGS)
         .default("standard"),
     )
-    .action((options: StoreOptions & { project: string; url: string; signing: Signing }) =>
+    .action((options: StoreCommandOptions & { project: string; url: string; signing: Signing }) =>
       withStore(options, async (store, config) => {
         const { allow } = webhookSettings(config);
         const checked = (url: string) => checkUrl(url, allow);
@@ -75,7 +75,7 @@ export function webhooksCommand(): Command {
     { verb: "enable", active: true, about: "Resume deliveries to an endpoint." },
     { verb: "disable", active: false, about: "Stop deliveries to an endpoint. Pending deliveries end as failed." },
   ]) {
-    changing(webhooks, verb, about).action((id: string, options: StoreOptions) =>
+    changing(webhooks, verb, about).action((id: string, options: StoreCommandOptions) =>
       withStore(options, async (store) => {
         const endpoint = await setEndpointActive(store, id, active, ACTOR);
         answer(options.json, endpoint, () => `${verb}d ${endpoint.url}`);
@@ -89,7 +89,7 @@ export function webhooksCommand(): Command {
     "Change how messages are signed: with the decoded secret (standard) or with its characters (raw).",
   )
     .addArgument(new Command().createArgument("<form>").choices(SIGNINGS))
-    .action((id: string, signing: Signing, options: StoreOptions) =>
+    .action((id: string, signing: Signing, options: StoreCommandOptions) =>
       withStore(options, async (store) => {
         const endpoint = await setEndpointSigning(store, id, signing, ACTOR);
         answer(options.json, endpoint, () => `messages to ${endpoint.url} are signed as ${endpoint.signing}`);
@@ -108,7 +108,7 @@ export function webhooksCommand(): Command {
       duration,
     )
     .addOption(new Option("--now", "end all old secrets immediately").conflicts("overlap"))
-    .action((id: string, options: StoreOptions & { overlap?: number; now?: true }) =>
+    .action((id: string, options: StoreCommandOptions & { overlap?: number; now?: true }) =>
       withStore(options, async (store, config) => {
         const needs = { store, sealer: await sealerOf(store, config) };
         const overlapMs = options.now ? 0 : (options.overlap ?? duration(DEFAULT_OVERLAP));
@@ -120,7 +120,7 @@ export function webhooksCommand(): Command {
     );
 
   changing(webhooks, "remove", "Remove an endpoint. Its deliveries stay on record.").action(
-    (id: string, options: StoreOptions) =>
+    (id: string, options: StoreCommandOptions) =>
       withStore(options, async (store) => {
         await removeEndpoint(store, id, ACTOR);
         answer(options.json, { id, removed: true }, () => `removed ${id}`);
@@ -139,7 +139,7 @@ function changing(webhooks: Command, verb: string, about: string): Command {
 }
 
 /** Prints the secret alone, so that a script can pass it to a receiver. With `--json`, the id is printed as well. */
-function showMade({ json }: StoreOptions, endpoint: MadeEndpoint): void {
+function showMade({ json }: StoreCommandOptions, endpoint: MadeEndpoint): void {
   answer(json, endpoint, () => endpoint.secret);
 }
 
@@ -147,7 +147,7 @@ function endpointRow({ id, project, url, signing, active }: EndpointView): strin
   return [id, project, url, signing, active ? "active" : "disabled"];
 }
 
-interface DeliveriesOptions extends StoreOptions {
+interface DeliveriesOptions extends StoreCommandOptions {
   readonly endpoint?: string;
   readonly submission?: string;
   readonly limit: number;
@@ -203,7 +203,7 @@ function replayVerb(webhooks: Command): void {
     .option("--failed", "every result whose newest delivery to an active endpoint failed, oldest first, 500 at a time")
     .option("--endpoint <id>", "with --failed: to this endpoint only")
     .option("--since <time>", "with --failed: deliveries since this time only, such as 2026-01-31T12:00:00Z")
-    .action((replays: string | undefined, options: StoreOptions & ReplayOptions) =>
+    .action((replays: string | undefined, options: StoreCommandOptions & ReplayOptions) =>
       withStore(options, async (store) => {
         const { failed = false, endpoint: endpointId, since } = options;
         if (failed === (replays !== undefined)) throw new AdminError("specify a delivery or --failed");
@@ -231,12 +231,17 @@ function testVerb(webhooks: Command): void {
     .argument("<endpoint>", "id, as listed; a disabled endpoint is allowed")
     .option("--webhook-allow <host:port>", "receiver that may have any address, as for serve; repeatable", append, [])
     .option("--webhook-ca <file>", "additional certificate authority for receivers, as for serve")
-    .action((endpoint: string, options: StoreOptions) =>
+    .action((endpoint: string, options: StoreCommandOptions) =>
       withStore(options, (store, config) => showTest(store, config, endpoint, options)),
     );
 }
 
-async function showTest(store: Store, config: Config, endpointId: string, { json }: StoreOptions): Promise<void> {
+async function showTest(
+  store: Store,
+  config: Config,
+  endpointId: string,
+  { json }: StoreCommandOptions,
+): Promise<void> {
   const options = sendOptions(await sealerOf(store, config), webhookSettings(config));
   const view = await testEndpoint((id, actor) => sendTest(store, options, id, actor), endpointId, ACTOR);
   const began = printable(view.attempts[0]?.answer ?? "");
@@ -269,7 +274,7 @@ function resealVerb(webhooks: Command): void {
     .option("--new-key", "first insert a new key at the front of the key file")
     .option("--forget-old", "then remove the other keys, unless a secret still needs one")
     .option("--one-machine", "required with --new-key and PostgreSQL: confirms that all services use this key file")
-    .action((options: StoreOptions & ResealOptions) =>
+    .action((options: StoreCommandOptions & ResealOptions) =>
       withStore(options, async (store, config) => {
         const done = await reseal(store, config, options);
         const { secrets, resealed, forgotten } = done;

@@ -8,7 +8,7 @@ import { becomeOwner } from "./owner.ts";
 export const ACTOR = "cli";
 
 /** The options of every command on the store. */
-export interface StoreOptions {
+export interface StoreCommandOptions {
   readonly data?: string;
   readonly database?: string;
   readonly json?: boolean;
@@ -37,7 +37,7 @@ export function commandOnStore(parent: Command, name: string, about: string): Co
 
 /** Opens the store of a data directory for one command, whether or not the service runs. */
 export async function withStore(
-  options: StoreOptions,
+  options: StoreCommandOptions,
   work: (store: Store, config: Config) => Promise<void>,
 ): Promise<void> {
   const config = loadConfig(options);

@@ -15,7 +15,7 @@ import type { LiveMark, LiveOutput, LivePiece } from "../store/live/types.ts";
 /** `noRoom`: too much input of the account waits for its programs. Nothing was given. */
 export type Given = GiveResult | "noRoom";
 
-/** The end of the clients. */
+/** The side of the clients. */
 export interface Conversation {
   /**
    * Passes input and signals to the program, in order; all of them or none. It resolves when they are kept for the program, which may read
@@ -35,15 +35,15 @@ export interface Conversation {
   onChange(listener: () => void): () => void;
 }
 
-/** The end of the worker that runs the program. */
-export interface ProgramEnd {
+/** The side of the worker that runs the program. */
+export interface WorkerSide {
   /** Adds output of the program to the log. The bytes are copied. */
   write(stream: LivePiece["stream"], bytes: Buffer): void;
 
   /** What the clients give, in order, until the signal aborts. It is called once. @throws if input cannot be read. */
   inputs(over: AbortSignal): AsyncGenerator<LiveInput, void, undefined>;
 
-  /** Takes no more output and input. It resolves when nothing of this end is left to do in the database. */
+  /** Takes no more output and input. It resolves when nothing of this side is left to do in the database. */
   stop(): Promise<void>;
 }
 
@@ -71,7 +71,7 @@ export interface FollowOptions {
 }
 
 /** What a reader gets at once. */
-export interface Followed extends LiveOutput {
+export interface ReaderUpdate extends LiveOutput {
   /**
    * Where the output of the last attempt begins that the reader does not have, in bytes of each stream; null if it has seen nothing of the
    * log of any attempt.
@@ -89,7 +89,7 @@ export interface Followed extends LiveOutput {
 export async function* follow(
   conversation: Conversation,
   { after = null, take, over, everyMs }: FollowOptions,
-): AsyncGenerator<Followed, void, undefined> {
+): AsyncGenerator<ReaderUpdate, void, undefined> {
   const rest = new Rest(after);
   let woken = Promise.withResolvers<void>();
   const wake = () => woken.resolve();
@@ -152,7 +152,7 @@ class Rest {
   }
 
   /** @param fence of the last attempt, of which the reader may have seen nothing yet. */
-  position(fence: number): Followed["position"] {
+  position(fence: number): ReaderUpdate["position"] {
     if (this.#fence === null) return null;
     if (this.#fence < fence) return { stdout: 0, stderr: 0 };
     const lacksFrom = (stream: LivePiece["stream"]) => this.#ends[stream] - this.#begun[stream].length;

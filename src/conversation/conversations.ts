@@ -1,9 +1,9 @@
 import type { Logger } from "pino";
 import type { Store } from "../store/store.ts";
 import type { Claim, Lease } from "../store/submissions/types.ts";
-import type { Conversation, Given, ProgramEnd } from "./conversation.ts";
+import type { Conversation, Given, WorkerSide } from "./conversation.ts";
 import { InProcessConversation, inputBudget } from "./in-process.ts";
-import { StoredConversation, StoredProgramEnd } from "./stored.ts";
+import { StoredConversation, StoredWorkerSide } from "./stored.ts";
 
 export interface ConversationsOptions {
   readonly store: Pick<Store, "live" | "liveInput">;
@@ -21,7 +21,7 @@ export class Conversations {
   readonly #waitingInput = inputBudget();
   /** The conversations in the memory of this process, by the id of the submission. */
   readonly #inProcess = new Map<string, InProcessConversation>();
-  readonly #begun = new WeakMap<Lease, ProgramEnd>();
+  readonly #begun = new WeakMap<Lease, WorkerSide>();
   /** The last `give` under way for a submission, by its id. */
   readonly #giving = new Map<string, Promise<unknown>>();
 
@@ -29,7 +29,7 @@ export class Conversations {
     this.#options = options;
   }
 
-  /** The end of the clients. @param accountId the account of the submission. */
+  /** The side of the clients. @param accountId the account of the submission. */
   of(id: string, accountId: string): Conversation {
     const stored = new StoredConversation(this.#options.store, id, accountId);
     const now = (): Conversation => {
@@ -63,14 +63,14 @@ export class Conversations {
   }
 
   /** The end of a claimed submission whose program runs in this process. Later calls return the same end. */
-  begin(claim: Claim): ProgramEnd {
+  begin(claim: Claim): WorkerSide {
     const { store, log, inProcess } = this.#options;
     const begun = this.#begun.get(claim.lease);
     if (begun) return begun;
     const { id } = claim.submission;
     const end = inProcess
       ? new InProcessConversation(store, claim, this.#waitingInput)
-      : new StoredProgramEnd(store, claim, log);
+      : new StoredWorkerSide(store, claim, log);
     if (end instanceof InProcessConversation) this.#inProcess.set(id, end);
     this.#begun.set(claim.lease, end);
     return end;

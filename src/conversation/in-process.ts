@@ -3,7 +3,7 @@ import { type LiveInput, MAX_LIVE_INPUT } from "../store/live/input.ts";
 import type { LiveMark, LiveOutput, LivePiece } from "../store/live/types.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/submissions/types.ts";
-import type { Conversation, Given, ProgramEnd } from "./conversation.ts";
+import type { Conversation, Given, WorkerSide } from "./conversation.ts";
 import { OutputLog } from "./output-log.ts";
 
 /** The input of all accounts that may wait for programs, in bytes, and what an account may have in any case. */
@@ -29,7 +29,7 @@ interface Waiting {
  * A conversation in the memory of the process in which the program runs and to which the clients are connected. It begins when the
  * submission begins to run: input that came before is in the database.
  */
-export class InProcessConversation implements Conversation, ProgramEnd {
+export class InProcessConversation implements Conversation, WorkerSide {
   readonly accountId: string;
   readonly #claim: Claim;
   readonly #store: Pick<Store, "live" | "liveInput">;

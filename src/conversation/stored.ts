@@ -5,7 +5,7 @@ import type { GiveResult, LiveInput } from "../store/live/input.ts";
 import type { LiveMark, LiveOutput as LiveOutputRead, LivePiece } from "../store/live/types.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/submissions/types.ts";
-import type { Conversation, ProgramEnd } from "./conversation.ts";
+import type { Conversation, WorkerSide } from "./conversation.ts";
 import { MAX_ORDERED_PIECES, Unannounced } from "./output-log.ts";
 
 type Stream = LivePiece["stream"];
@@ -19,7 +19,7 @@ const EVERY_MS = 200;
 /** That time for a program that takes input. It is short, because the client waits for an answer to its input. */
 const TALK_MS = 20;
 
-/** The end of the clients of a conversation that goes through the database. */
+/** The side of the clients of a conversation that goes through the database. */
 export class StoredConversation implements Conversation {
   readonly #store: Pick<Store, "live" | "liveInput">;
   readonly #id: string;
@@ -48,16 +48,16 @@ export class StoredConversation implements Conversation {
   }
 }
 
-/** The end of the worker of a conversation that goes through the database. */
-export class StoredProgramEnd implements ProgramEnd {
+/** The side of the worker of a conversation that goes through the database. */
+export class StoredWorkerSide implements WorkerSide {
   readonly #store: Pick<Store, "live" | "liveInput">;
   readonly #claim: Claim;
-  readonly #output: LiveOutput;
+  readonly #output: LiveOutputWriter;
 
   constructor(store: Pick<Store, "live" | "liveInput">, claim: Claim, log: Logger) {
     this.#store = store;
     this.#claim = claim;
-    this.#output = new LiveOutput(store, claim, log, claim.takesInput ? TALK_MS : EVERY_MS);
+    this.#output = new LiveOutputWriter(store, claim, log, claim.takesInput ? TALK_MS : EVERY_MS);
   }
 
   write(stream: Stream, bytes: Buffer): void {
@@ -100,7 +100,7 @@ export class StoredProgramEnd implements ProgramEnd {
  * gathered. Only the beginning of a run without live input always waits, so that a short run stores nothing here. The output limits of the
  * run bound the size. If the store fails, no more live output is stored; the record gets the output nevertheless.
  */
-export class LiveOutput {
+export class LiveOutputWriter {
   readonly #store: Pick<Store, "live">;
   readonly #claim: Claim;
   readonly #log: Logger;

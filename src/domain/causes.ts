@@ -1,9 +1,9 @@
 import {
   cpuEnd,
   cpuExit,
+  type ExplainedRun,
   type Explanation,
   ending,
-  type Facts,
   leftBehind,
   limitOfMemory,
   limitText,
@@ -49,7 +49,7 @@ export interface CauseRow {
   /** What proves the cause, for each actor, for readers of docs/verdicts.md. */
   readonly evidence: Readonly<Partial<Record<Actor, string>>>;
   readonly rules: readonly Rule[];
-  readonly explain: (facts: Facts) => Explanation;
+  readonly explain: (facts: ExplainedRun) => Explanation;
 }
 
 const exitedZero = (report: StepReport): boolean => report.exitCode === 0;
@@ -69,7 +69,7 @@ export const CAUSES = {
         "The platform failed: there was no box, a control or counter could not be read, the report contradicted itself, or the run was lost. A submission of the profile `judge` gets this verdict only after three such attempts. The status is `error`, and there is neither output nor metrics.",
     },
     rules: [],
-    explain: (facts: Facts): Explanation => ({
+    explain: (facts: ExplainedRun): Explanation => ({
       title: "The platform failed, not your program",
       text: `Assay cannot judge this run: ${facts.record.result.error_message ?? "the reason is unknown"}. Assay reports neither a verdict without proof nor the output of such a run. A judge run is attempted three times before it ends as IE. An agent run is attempted once, because it may have had side effects.`,
       whyNot: [
@@ -103,7 +103,7 @@ export const CAUSES = {
               : `memory limit of ${bytes(report.memoryLimitBytes)} exceeded: killed by the kernel's OOM killer`,
       },
     ],
-    explain: (facts: Facts): Explanation => ({
+    explain: (facts: ExplainedRun): Explanation => ({
       title: "Memory limit exceeded",
       text: `All processes of the program together, including the files that they wrote, needed more memory than the limit of ${limitOfMemory(facts)}. The kernel's OOM killer ended the program: it counted ${countText(facts.group?.oom_kill_events ?? 0, "kill")} in this box, which was created for this run alone.`,
       whyNot: [
@@ -139,7 +139,7 @@ export const CAUSES = {
           `process limit of ${report.processLimit} reached: the kernel refused to start another process or thread`,
       },
     ],
-    explain: (facts: Facts): Explanation => ({
+    explain: (facts: ExplainedRun): Explanation => ({
       title: "Process limit exceeded",
       text: `The program tried to have more than ${facts.group ? countText(facts.group.process_limit, "process or thread", "processes and threads") : "the permitted number of processes and threads"} at the same time. The kernel refused to start another one and counted the refusal. The program did not handle the refusal and ${ending(facts)}.`,
       whyNot: [
@@ -177,7 +177,7 @@ export const CAUSES = {
         message: () => "file size limit exceeded",
       },
     ],
-    explain: (facts: Facts): Explanation => ({
+    explain: (facts: ExplainedRun): Explanation => ({
       title: "File size limit exceeded",
       text: `The program tried to write a file beyond the maximum size of a single file. The kernel refused the write and sent signal 25 (SIGXFSZ). The program did not handle this and ${ending(facts)}.`,
       whyNot: [
@@ -212,7 +212,7 @@ export const CAUSES = {
         message: (report: StepReport) => `wall time limit exceeded: killed after ${seconds(report.wallNs / 1e9)}`,
       },
     ],
-    explain: (facts: Facts): Explanation => ({
+    explain: (facts: ExplainedRun): Explanation => ({
       title: "Time limit exceeded: wall time",
       text: `The program was still running when its wall time limit was reached${limitText(facts, "wallMs")}, so it was killed: ${timeUsed(facts)}.${waited(facts)}`,
       whyNot: [
@@ -264,7 +264,7 @@ export const CAUSES = {
         message: (report: StepReport) => `CPU time limit exceeded after ${seconds(report.cpuUsec / 1e6)} of CPU time`,
       },
     ],
-    explain: (facts: Facts): Explanation => ({
+    explain: (facts: ExplainedRun): Explanation => ({
       title: "Time limit exceeded: CPU time",
       text: `The processes of the program together used up their CPU time limit${limitText(facts, "cpuMs")}, ${cpuEnd(facts)}: ${timeUsed(facts)}. Waiting does not count as CPU time. Threads that compute at the same time each count.`,
       whyNot: [
@@ -292,7 +292,7 @@ export const CAUSES = {
           `killed by signal ${signalText(signal ?? 0)}${signal === sentSignal ? ", which the client sent" : ""}`,
       },
     ],
-    explain: (facts: Facts): Explanation => ({
+    explain: (facts: ExplainedRun): Explanation => ({
       title: `Killed by signal ${signalText(facts.record.result.signal ?? 0)}`,
       text: `A signal killed the program. This signal usually means that ${meaningOf(facts.record.result.signal ?? 0)}. No limit was reached, so the cause is the program itself, unless the error message says that the client sent the signal.`,
       whyNot: [
@@ -325,7 +325,7 @@ export const CAUSES = {
         message: (report: StepReport) => `exited with code ${report.exitCode}`,
       },
     ],
-    explain: (facts: Facts): Explanation => ({
+    explain: (facts: ExplainedRun): Explanation => ({
       title: "Runtime error",
       text: `The program exited with code ${facts.record.result.exit_code}. Any code other than 0 reports a failure, such as an uncaught exception or an error that the program detected. The reason is usually at the end of its standard error.`,
       whyNot: [
@@ -352,7 +352,7 @@ export const CAUSES = {
         message: () => null,
       },
     ],
-    explain: (facts: Facts): Explanation => ({
+    explain: (facts: ExplainedRun): Explanation => ({
       title: "Accepted",
       text: `The program exited with code 0, which means success. No limit and no signal ended it. Assay does not know the expected output: compare it yourself.${leftBehind(facts)}`,
       whyNot: [
@@ -368,7 +368,7 @@ export const CAUSES = {
     words: "compilation error",
     evidence: {},
     rules: [],
-    explain: (facts: Facts): Explanation => ({
+    explain: (facts: ExplainedRun): Explanation => ({
       title: "Compilation failed",
       text: `The compiler ${facts.record.result.exit_code === null ? `was killed by signal ${signalText(facts.record.result.signal ?? 0)}` : `exited with code ${facts.record.result.exit_code}`}, so the program was never run. The messages of the compiler are in the standard error.`,
       whyNot: [

@@ -20,7 +20,7 @@ export type Stop = (typeof STOPS)[number];
  */
 export const GROUP_RULES = ["sum", "min"] as const;
 
-export interface Group {
+export interface TestGroup {
   readonly name: string;
   readonly rule: (typeof GROUP_RULES)[number];
   /** If a test of these groups does not pass, this group is skipped. */
@@ -59,7 +59,7 @@ export interface TestMeta {
 export interface Definition {
   readonly checker: CheckerSpec;
   /** The groups, in the order of their first tests. */
-  readonly groups: readonly Group[];
+  readonly groups: readonly TestGroup[];
   readonly tests: readonly TestMeta[];
   /**
    * Set if checkers can only accept or reject, because the request has neither points nor groups, or the problem has no scores.
@@ -229,7 +229,7 @@ function groupsProgress(states: readonly TestState[], tests: readonly TestMeta[]
   return groups;
 }
 
-const NO_GROUP: Group & { readonly order: number } = { name: "", rule: "sum", depends: [], order: -1 };
+const NO_GROUP: TestGroup & { readonly order: number } = { name: "", rule: "sum", depends: [], order: -1 };
 
 /**
  * The most points that a checker can give for a test. With the rule `min`, these are all points of the group, and the test that earns
@@ -250,7 +250,7 @@ export function mostPoints(
 
 export interface GroupScore {
   readonly name: string;
-  readonly rule: Group["rule"];
+  readonly rule: TestGroup["rule"];
   readonly score: number;
   readonly maxScore: number;
   /** Whether all tests of the group passed; null while tests are open and none has failed. */

@@ -9,13 +9,13 @@ export interface Progress {
   /** Completed runs. */
   readonly runs: number;
   /** Sums over the completed runs that have metrics, for the means of repeated runs. */
-  readonly measured: Measured;
+  readonly measured: RunTotals;
   /** What the checker of a multi-pass test left for the next run; null for repeated runs. */
   readonly nextPass: NextPass | null;
 }
 
 /** Sums of the metrics of several runs. */
-export interface Measured {
+export interface RunTotals {
   readonly runs: number;
   readonly cpuUsec: number;
   readonly memoryPeakBytes: number;
@@ -28,10 +28,10 @@ export interface NextPass {
   readonly feedback: readonly WorkFile[];
 }
 
-export const NOTHING_MEASURED: Measured = { runs: 0, cpuUsec: 0, memoryPeakBytes: 0 };
+export const NO_RUN_TOTALS: RunTotals = { runs: 0, cpuUsec: 0, memoryPeakBytes: 0 };
 
 /** Adds the metrics of one run; an outcome without metrics changes nothing. */
-export function addMeasured(sums: Measured, metrics: Metrics | null): Measured {
+export function addToTotals(sums: RunTotals, metrics: Metrics | null): RunTotals {
   if (!metrics) return sums;
   return {
     runs: sums.runs + 1,

@@ -110,7 +110,7 @@ export interface TeardownReport {
   readonly zombies: number;
   readonly residualMounts: readonly string[];
   readonly groupsLeft: readonly string[];
-  readonly collectionErrors: readonly string[];
+  readonly unreadFacts: readonly string[];
 }
 
 /** The steps of one submission. `execute` is absent if the compile step failed. */

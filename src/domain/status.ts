@@ -1,7 +1,7 @@
 import type { Check } from "./readiness.ts";
 
 /** The state of a service or worker: the source of the operator's `/status` and of the gauges. */
-export interface Status {
+export interface ServiceStatus {
   readonly version: string;
   readonly engine: {
     readonly ready: boolean;

@@ -110,7 +110,7 @@ export function firstDifference(a: TextPart, b: TextPart, caseSensitive = true):
 }
 
 /** Where two texts begin to differ. */
-export interface Difference {
+export interface FirstDifference {
   /** The number of the line or word, from 1. */
   readonly number: number;
   /** Whether each text has such a line or word. */
@@ -121,7 +121,7 @@ export interface Difference {
 }
 
 /** Reads both texts up to the first line that differs. @returns null if none does. */
-export function firstDifferentLine(got: Lines<Uint8Array>, expected: Lines<Uint8Array>): Difference | null {
+export function firstDifferentLine(got: Lines<Uint8Array>, expected: Lines<Uint8Array>): FirstDifference | null {
   for (let number = 1; ; number++) {
     const [hasGot, hasExpected] = [got.read(), expected.read()];
     if (!hasGot && !hasExpected) return null;
@@ -147,7 +147,7 @@ export function firstDifferentWord(
   got: Words<Uint8Array>,
   expected: Words<Uint8Array>,
   options: WordOptions,
-): Difference | null {
+): FirstDifference | null {
   const { caseSensitive = true, lineBreaks = false, isNumeric } = options;
   for (let number = 1; ; number++) {
     const [hasGot, hasExpected] = [got.read(), expected.read()];

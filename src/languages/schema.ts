@@ -146,12 +146,12 @@ export const packSchema = z.strictObject({
 const profile = z.strictObject({ compile: limits, execute: limits });
 
 /** The limits of the two steps in a profile, for languages without overrides. */
-export interface Profile {
+export interface ProfileLimits {
   readonly compile: Limits;
   readonly execute: Limits;
 }
 
-export interface Profiles extends Readonly<Record<ProfileName, Profile>> {
+export interface Profiles extends Readonly<Record<ProfileName, ProfileLimits>> {
   /** The environment of every step. The environment of the service is not passed to boxes. */
   readonly env: Readonly<Record<string, string>>;
   /** The reason for each limit, for readers. */

@@ -1,4 +1,4 @@
-import type { Status } from "../domain/status.ts";
+import type { ServiceStatus } from "../domain/status.ts";
 import type { Prometheus } from "./prometheus.ts";
 
 /** Gauges whose values come from the database. */
@@ -8,7 +8,7 @@ const OF_DATABASE = ["pending", "oldestPending", "held", "largestShare", "runnin
  * Sets the gauges from the status. A gauge whose value is unknown is absent, because 0 would be wrong.
  * @param languages the names of all languages, also of those that are not offered.
  */
-export function setGauges(prometheus: Prometheus, status: Status, languages: readonly string[]): void {
+export function setGauges(prometheus: Prometheus, status: ServiceStatus, languages: readonly string[]): void {
   const { engine, slots, database, disk, certificateEndsAtMs } = status;
   prometheus.set("build", { version: status.version, node: process.version }, 1);
   prometheus.set("ready", {}, Number(engine.ready));

@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { notReady, type WorkerPool } from "../domain/readiness.ts";
-import type { Backlog, SlotCounts, Status } from "../domain/status.ts";
+import type { Backlog, ServiceStatus, SlotCounts } from "../domain/status.ts";
 import type { Store } from "../store/store.ts";
 
 export interface StatusSamplerOptions {
@@ -23,22 +23,22 @@ const PROOF_MS = 8_000;
 /** Collects the status of a service or worker. Requests at the same time share one result. */
 export class StatusSampler {
   readonly #options: StatusSamplerOptions;
-  #underWay: Promise<Status> | null = null;
-  #asked: Promise<Status["database"]> | null = null;
+  #underWay: Promise<ServiceStatus> | null = null;
+  #asked: Promise<ServiceStatus["database"]> | null = null;
   #readyAtMs: number | null = null;
 
   constructor(options: StatusSamplerOptions) {
     this.#options = options;
   }
 
-  status(): Promise<Status> {
+  status(): Promise<ServiceStatus> {
     this.#underWay ??= this.#status().finally(() => {
       this.#underWay = null;
     });
     return this.#underWay;
   }
 
-  async #status(): Promise<Status> {
+  async #status(): Promise<ServiceStatus> {
     const { version, workers, slots, dataDir, certificatePath } = this.#options;
     const [readiness, database, disk] = await Promise.all([
       within(PROOF_MS, workers.readiness()),
@@ -64,7 +64,7 @@ export class StatusSampler {
   }
 
   /** At most one query at a time, so that scrapes do not accumulate on a hanging database. */
-  #database(): Promise<Status["database"]> {
+  #database(): Promise<ServiceStatus["database"]> {
     this.#asked ??= this.#ask().finally(() => {
       this.#asked = null;
     });

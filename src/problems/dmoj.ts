@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CheckerSpec } from "../domain/check.ts";
-import { type Group, MAX_POINTS, MAX_TESTS } from "../domain/judgement.ts";
+import { MAX_POINTS, MAX_TESTS, type TestGroup } from "../domain/judgement.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { checkTogether, contentOf, type LazyFile, type PackageFiles, renamed } from "./files.ts";
@@ -145,7 +145,7 @@ export function readDmoj(files: PackageFiles, languages: Languages): ProblemPack
  * earlier groups without points, the pretests.
  */
 class Groups {
-  readonly all: Group[] = [];
+  readonly all: TestGroup[] = [];
   readonly #pretests: string[] = [];
   #last = "";
 
@@ -165,7 +165,7 @@ class Groups {
     return this.#add(`${kind}-${this.all.length + 1}`, "sum", points, []);
   }
 
-  #add(name: string, rule: Group["rule"], points: number, depends: readonly string[]): string {
+  #add(name: string, rule: TestGroup["rule"], points: number, depends: readonly string[]): string {
     this.all.push({ name, rule, depends: [...new Set([...this.#pretests, ...depends])] });
     if (points === 0) this.#pretests.push(name);
     this.#last = name;

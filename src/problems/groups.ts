@@ -1,10 +1,10 @@
 import { z } from "zod";
-import type { Group } from "../domain/judgement.ts";
+import type { TestGroup } from "../domain/judgement.ts";
 import { PackageError, type PackageFiles } from "./files.ts";
 import { type Read, readYaml } from "./yaml.ts";
 
 /** The settings of a test, from its own file and from the files of the directories that contain it. */
-export interface Settings {
+export interface TestSettings {
   readonly args: readonly string[];
   readonly validatorArgs: readonly string[];
   /** Arguments of the input validators by the name of the validator; the key `""` has those of all other validators. */
@@ -13,7 +13,7 @@ export interface Settings {
   readonly fault: (message: string) => PackageError;
 }
 
-export interface ScoredGroup extends Group {
+export interface ScoredGroup extends TestGroup {
   readonly maxScore: number;
   /** Makes an error whose place is that of the points of the group. */
   readonly fault: (message: string) => PackageError;
@@ -27,7 +27,7 @@ const unscored = (name: string): ScoredGroup => ({
 /** Tests are named by their path below `data`. */
 export interface Groups {
   /** The settings of a test, also of a test for validators, which is in no group. */
-  readonly settingsOf: (test: string) => Settings;
+  readonly settingsOf: (test: string) => TestSettings;
   readonly groupOf: (test: string) => string;
   /** @param used the groups of the tests, in their order. */
   readonly groupsOf: (used: readonly string[]) => ScoredGroup[];
@@ -106,7 +106,7 @@ export function currentGroups(files: PackageFiles, scoring: boolean): Groups {
     if (!read.has(name)) throw new PackageError(`data/${test}.in`, "is in no group, but other tests are in one");
     return name;
   };
-  const settingsOf = (test: string): Settings => {
+  const settingsOf = (test: string): TestSettings => {
     const path = `data/${test}.yaml`;
     const levels = [readYaml(files, path, testFile), ...directoriesOf(test).map((name) => read.get(name))];
     const first = <K extends keyof typeof oneTest>(key: K) => {
@@ -210,7 +210,7 @@ export function legacyGroups(
     if (above.length > 1) throw new PackageError(`data/${test}.in`, "groups in groups are not supported");
     return directory;
   };
-  const settingsOf = (test: string): Settings => {
+  const settingsOf = (test: string): TestSettings => {
     const output = nearest(directoriesOf(test), "output_validator_flags");
     const input = nearest(directoriesOf(test), "input_validator_flags")?.value ?? "";
     const named = typeof input === "string" ? { "": split(input) } : { "": [], [input.name]: split(input.flags) };

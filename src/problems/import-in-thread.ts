@@ -7,7 +7,7 @@ import type { Languages } from "../languages/load.ts";
 import { toPlain } from "../languages/load.ts";
 import { PackageError } from "./files.ts";
 import type { Importable, ReadOptions } from "./import.ts";
-import type { ImportReply, Opening, Wanted } from "./import-thread.ts";
+import type { ContentRequest, ImportReply, OpenRequest } from "./import-thread.ts";
 
 /** The most memory of the thread, also for a hostile archive. The archive and one of its files are outside of this memory. */
 const MEMORY_MIB = 256;
@@ -59,7 +59,7 @@ export async function importInThread<T>(
   signal.throwIfAborted();
   // The archive is moved into the thread, or copied before if it shares its memory with something else.
   const ownArchive = archive.byteLength === archive.buffer.byteLength ? archive : Uint8Array.from(archive);
-  const opening: Opening = { archive: ownArchive, mostBytes, languages: toPlain(languages), options };
+  const opening: OpenRequest = { archive: ownArchive, mostBytes, languages: toPlain(languages), options };
   const thread = new Worker(new URL("./import-thread.ts", import.meta.url), {
     workerData: opening,
     transferList: [ownArchive.buffer as ArrayBuffer],
@@ -88,7 +88,7 @@ export async function importInThread<T>(
   };
   const read = async (test: number, place: number) => {
     const answer = next();
-    thread.postMessage({ test, place } satisfies Wanted);
+    thread.postMessage({ test, place } satisfies ContentRequest);
     return bufferOf(((await answer) as { readonly content: Uint8Array }).content);
   };
   try {

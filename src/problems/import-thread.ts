@@ -6,7 +6,7 @@ import { type Importable, openImport, type ReadOptions } from "./import.ts";
 import { packageFromZip } from "./zip.ts";
 
 /** Input of the thread. */
-export interface Opening {
+export interface OpenRequest {
   readonly archive: Uint8Array;
   readonly mostBytes: number;
   readonly languages: PlainLanguages;
@@ -14,7 +14,7 @@ export interface Opening {
 }
 
 /** A request for a content. */
-export interface Wanted {
+export interface ContentRequest {
   readonly test: number;
   readonly place: number;
 }
@@ -47,7 +47,7 @@ async function unmeasured(): Promise<never> {
   );
 }
 
-const { archive, mostBytes, languages, options } = workerData as Opening;
+const { archive, mostBytes, languages, options } = workerData as OpenRequest;
 try {
   const bytes = Buffer.from(archive.buffer, archive.byteOffset, archive.byteLength);
   const files = await packageFromZip(bytes, mostBytes, async (unpacked) => {
@@ -56,7 +56,7 @@ try {
   });
   const { importable, read } = await openImport(files, fromPlain(languages), options, unmeasured);
   send({ opened: importable });
-  parentPort?.on("message", ({ test, place }: Wanted) => {
+  parentPort?.on("message", ({ test, place }: ContentRequest) => {
     try {
       send({ content: Uint8Array.from(read(test, place)) });
     } catch (error) {

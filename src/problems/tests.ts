@@ -1,12 +1,12 @@
 import type { CheckerSpec } from "../domain/check.ts";
-import { type Group, MAX_POINTS, type TestMeta } from "../domain/judgement.ts";
+import { MAX_POINTS, type TestGroup, type TestMeta } from "../domain/judgement.ts";
 import { defaultValidator } from "./default-validator.ts";
 import { checkTogether, contentOf, type LazyFile, PackageError, type PackageFiles } from "./files.ts";
-import { currentGroups, legacyGroups, type Settings } from "./groups.ts";
+import { currentGroups, legacyGroups, type TestSettings } from "./groups.ts";
 
 /** The tests of a package in the order in which they run, and those of its validators. */
 export interface PackageTests {
-  readonly groups: readonly Group[];
+  readonly groups: readonly TestGroup[];
   readonly tests: readonly PackageTest[];
   readonly inputs: readonly InputTest[];
   readonly outputs: readonly OutputTest[];
@@ -28,7 +28,7 @@ export interface InputTest {
   readonly path: string;
   readonly input: () => Buffer;
   /** Arguments of the input validators by the name of the validator; the key `""` has those of all other validators. */
-  readonly args: Settings["inputValidatorArgs"];
+  readonly args: TestSettings["inputValidatorArgs"];
   /** Whether all input validators must accept it; otherwise, one must reject it. */
   readonly isValid: boolean;
 }
@@ -84,7 +84,7 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
   const inputs: InputTest[] = [];
   const [other] = [...files.keys()].filter((path) => /^data\/.+\.files\//.test(path));
   if (other !== undefined) throw new PackageError(other, "files of a test are not supported");
-  const addInput = (name: string, { inputValidatorArgs: args }: Settings, isValid: boolean) => {
+  const addInput = (name: string, { inputValidatorArgs: args }: TestSettings, isValid: boolean) => {
     inputs.push({ path: `data/${name}.in`, input: content(name, "in").read, args, isValid });
   };
   const tests = names.map((name): PackageTest => {
@@ -138,7 +138,7 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
   };
 }
 
-function checkerOf({ validator, validatorArgs, fault }: TestOptions, settings: Settings): CheckerSpec {
+function checkerOf({ validator, validatorArgs, fault }: TestOptions, settings: TestSettings): CheckerSpec {
   const { validatorArgs: own } = settings;
   const args = [...validatorArgs, ...own];
   if (validator?.type === "program") return { ...validator, args };

@@ -88,13 +88,13 @@ function decodeMeasured(ended: Entries): Measured {
 }
 
 /** A program that has ended and whose box is not removed yet. */
-export interface ProgramEnd {
+export interface EndedProgram {
   readonly memoryPeakBytes: number;
   /** Processes of the box that are still alive. */
   readonly processes: number;
 }
 
-export function decodeEnd(ended: Entries): ProgramEnd {
+export function decodeEndedProgram(ended: Entries): EndedProgram {
   return { memoryPeakBytes: ended.int("MEMORY_PEAK"), processes: ended.int("PIDS_CURRENT") };
 }
 
@@ -133,7 +133,7 @@ function decodeTeardown(ended: Entries, torn: Entries): TeardownReport {
     zombies: torn.int("ZOMBIES"),
     residualMounts: torn.texts("RESIDUAL_MOUNT"),
     groupsLeft: torn.texts("GROUP_LEFT"),
-    collectionErrors: [...ended.texts("EVIDENCE_ERROR"), ...torn.texts("COLLECTION_ERROR")],
+    unreadFacts: [...ended.texts("EVIDENCE_ERROR"), ...torn.texts("COLLECTION_ERROR")],
   };
 }
 

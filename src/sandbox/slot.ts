@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Captured } from "../domain/captured.ts";
 import type { StepReport, WorkFile } from "../domain/report.ts";
 import { greet, refusal, SandboxError, StepSizeError } from "./refusal.ts";
-import { decodeEnd, decodeFile, decodeReport, type Hello, type ProgramEnd } from "./report.ts";
+import { decodeEndedProgram, decodeFile, decodeReport, type EndedProgram, type Hello } from "./report.ts";
 import { SlotFileCache } from "./slot-file-cache.ts";
 import {
   encodeInput,
@@ -99,7 +99,7 @@ export class Slot {
   #parking: Parking | null = null;
   #lost: Error | null = null;
   #onLost: () => void = () => {};
-  #onEnded: (end: ProgramEnd) => void = () => {};
+  #onEnded: (end: EndedProgram) => void = () => {};
 
   private constructor(socket: Socket, hello: Hello) {
     this.#socket = socket;
@@ -248,7 +248,7 @@ export class Slot {
   }
 
   /** Calls `listener` each time the program of a last step has ended, while its box is still being removed. */
-  onEnded(listener: (end: ProgramEnd) => void): void {
+  onEnded(listener: (end: EndedProgram) => void): void {
     this.#onEnded = listener;
   }
 
@@ -315,7 +315,7 @@ export class Slot {
         break;
       case "ENDED":
         answer.ended = { entries: new Entries(frame), atMs: performance.now() };
-        if (running.last && answer === running.outputs.at(-1)) this.#onEnded(decodeEnd(answer.ended.entries));
+        if (running.last && answer === running.outputs.at(-1)) this.#onEnded(decodeEndedProgram(answer.ended.entries));
         break;
       case "TEARDOWN":
         this.#finish(running, answer, new Entries(frame));

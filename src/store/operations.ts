@@ -5,7 +5,7 @@ import type { Schema } from "./database/schema.ts";
 import { type Take, takeQuota } from "./quota/take.ts";
 import { type ClaimRequest, claim } from "./submissions/claim.ts";
 import { enqueue } from "./submissions/enqueue.ts";
-import { type Finish, finish, type Release, release, renew } from "./submissions/lease.ts";
+import { type Finish, finish, type ReleasedLease, release, renew } from "./submissions/lease.ts";
 import type { Enqueue, Lease } from "./submissions/types.ts";
 
 type Trx = Transaction<Schema>;
@@ -24,7 +24,7 @@ const RUNS = {
   release: (
     trx: Trx,
     locks: Locks,
-    { releases, nowMs }: { readonly releases: readonly Release[]; readonly nowMs: number },
+    { releases, nowMs }: { readonly releases: readonly ReleasedLease[]; readonly nowMs: number },
   ) => release(trx, locks, releases, nowMs),
 };
 

@@ -20,7 +20,7 @@ import type { SignInStore } from "./people/sign-ins.ts";
 import type { ProblemStore } from "./problems/problems.ts";
 import type { QuotaStore } from "./quota/quota.ts";
 import type { JudgementSearchStore } from "./search/judgements.ts";
-import type { SubmissionSearch } from "./search/submissions.ts";
+import type { SubmissionSearchStore } from "./search/submissions.ts";
 import type { QueueStore } from "./submissions/drop.ts";
 import type { RetentionStore } from "./submissions/purge.ts";
 import type { SubmissionStore } from "./submissions/submissions.ts";
@@ -53,7 +53,7 @@ export interface Store {
   readonly quota: QuotaStore;
   readonly workers: WorkerStore;
   readonly retention: RetentionStore;
-  readonly submissionSearch: SubmissionSearch;
+  readonly submissionSearch: SubmissionSearchStore;
   readonly judgementSearch: JudgementSearchStore;
   readonly history: HistoryStore;
   readonly live: LiveStore;

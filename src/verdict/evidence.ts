@@ -53,7 +53,7 @@ function teardown(steps: readonly StepReport[], judgeActions: readonly JudgeActi
   const residualMounts = parts.flatMap((part) => part.residualMounts);
   // The schema of records has no field for cgroups, so a cgroup that remains is listed among the collection errors.
   const collectionErrors = parts.flatMap((part) => [
-    ...part.collectionErrors,
+    ...part.unreadFacts,
     ...part.groupsLeft.map((group) => `cgroup not removed: ${basename(group)}`),
   ]);
   return {

@@ -21,7 +21,7 @@ const REASONS: readonly { readonly message: string; readonly when: (report: Step
   {
     // An unreadable counter must not count as zero.
     message: "the evidence could not be read completely",
-    when: (report) => report.teardown.collectionErrors.length > 0,
+    when: (report) => report.teardown.unreadFacts.length > 0,
   },
   {
     message: "the evidence contradicts itself: not exactly one of exit code and signal",

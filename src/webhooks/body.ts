@@ -3,7 +3,7 @@ import { jsonPieces } from "../domain/json-pieces.ts";
 import { toJudgementRecord } from "../domain/judgement-record.ts";
 import { toLongRecord } from "../domain/record.ts";
 import { EventLoopTurns } from "../fairness/turn.ts";
-import type { Message } from "../store/deliveries/types.ts";
+import type { DeliveryMessage } from "../store/deliveries/types.ts";
 
 /** The bytes of a body, in pieces of at most 64 KiB. */
 export type Body = readonly Buffer[];
@@ -16,7 +16,7 @@ const eventLoop = new EventLoopTurns();
  * Encoded at once, a record of 12.6 MB blocked the event loop for 130 ms.
  * @param owner the account. Accounts take turns on the event loop. @param apis write the bodies of callbacks.
  */
-export async function bodyOf(message: Message, owner: string, apis: ForeignApis): Promise<Body> {
+export async function bodyOf(message: DeliveryMessage, owner: string, apis: ForeignApis): Promise<Body> {
   if ("body" in message) return [message.body];
   const pieces: Buffer[] = [];
   for (const piece of jsonPieces(toJson(message, apis))) {
@@ -28,7 +28,7 @@ export async function bodyOf(message: Message, owner: string, apis: ForeignApis)
 
 /** The first bytes of the body of a message, for people. @returns `isCut`: whether the body is longer. */
 export function beginOf(
-  message: Message,
+  message: DeliveryMessage,
   most: number,
   apis: ForeignApis,
 ): { readonly begin: Buffer; readonly isCut: boolean } {
@@ -46,7 +46,7 @@ export function beginOf(
  * For a submission, its record; for the callback of a submission, what the API of its client sends; for a judgement, an event that contains
  * its record.
  */
-function toJson(message: Exclude<Message, { body: Buffer }>, apis: ForeignApis): unknown {
+function toJson(message: Exclude<DeliveryMessage, { body: Buffer }>, apis: ForeignApis): unknown {
   if ("foreign" in message) return foreignApiOf(apis, message.foreign.api).callbackBody(message.foreign);
   if ("submission" in message) return toLongRecord(message.submission);
   const { judgement } = message;

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import type { HostPort } from "../domain/transport.ts";
 import { whyNotGlobal } from "./address.ts";
 import { type Resolve, resolveLocal, resolvePublic } from "./resolve.ts";
-import { BlockedError, parseTarget, type Target } from "./target.ts";
+import { BlockedError, parseTarget, type WebhookTarget } from "./target.ts";
 
 /**
  * The addresses of a receiver are checked when its URL is configured, for an early error, and again in every attempt. An attempt resolves
@@ -39,7 +39,7 @@ export async function checkUrl(
  * @throws BlockedError, or the error of the name resolution.
  */
 export async function permittedAddresses(
-  target: Target,
+  target: WebhookTarget,
   resolve: Resolve,
   signal?: AbortSignal,
 ): Promise<readonly string[]> {

@@ -2,7 +2,7 @@ import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import { type HttpResponse, type Post, post } from "./post.ts";
 import { resolvePublic } from "./resolve.ts";
-import { BlockedError, type Target } from "./target.ts";
+import { BlockedError, type WebhookTarget } from "./target.ts";
 import { trustedAuthorities } from "./trust.ts";
 
 /*
@@ -22,7 +22,7 @@ export type ThreadRequest =
       readonly kind: "post";
       readonly id: number;
       readonly request: Omit<Post, "target" | "body"> & {
-        readonly target: Omit<Target, "url"> & { readonly url: string };
+        readonly target: Omit<WebhookTarget, "url"> & { readonly url: string };
         readonly body: readonly Uint8Array[];
       };
     }
@@ -38,7 +38,7 @@ export interface ThreadError {
   readonly isBlocked: boolean;
 }
 
-export type ThreadReply =
+export type PostReply =
   | {
       readonly kind: "response";
       readonly id: number;
@@ -89,7 +89,7 @@ async function answer({ id, request }: Extract<ThreadRequest, { kind: "post" }>)
   }
 }
 
-function reply(message: ThreadReply): void {
+function reply(message: PostReply): void {
   parentPort?.postMessage(message);
 }
 

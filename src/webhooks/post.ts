@@ -6,7 +6,7 @@ import type { Headers } from "../domain/delivery.ts";
 import type { Body } from "./body.ts";
 import { permittedAddresses } from "./permitted-addresses.ts";
 import type { Resolve } from "./resolve.ts";
-import type { Target } from "./target.ts";
+import type { WebhookTarget } from "./target.ts";
 
 /** The most bytes of the body of a response that are read, and that are kept. */
 const MAX_ANSWER_BYTES = 65_536;
@@ -25,7 +25,7 @@ const MAX_HANDSHAKE_BYTES = 32_768;
 
 export interface Post {
   readonly method: "POST" | "PUT";
-  readonly target: Target;
+  readonly target: WebhookTarget;
   /** All headers except `host` and `connection`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Body;
@@ -92,7 +92,7 @@ export async function post({ method, target, headers, body }: Post, options: Pos
 }
 
 /** Connects to these addresses without resolving the name again, and requires a certificate for the name. */
-function connector({ host, port }: Target, addresses: readonly string[], options: PostOptions) {
+function connector({ host, port }: WebhookTarget, addresses: readonly string[], options: PostOptions) {
   const found = addresses.map((address) => ({ address, family: isIP(address) }));
   const lookup: LookupFunction = (_name, { all }, callback) => {
     if (all) callback(null, found);

@@ -8,7 +8,7 @@ export class BlockedError extends OperatorError {
 }
 
 /** The target of a webhook: a URL that passed all checks that need no name resolution. */
-export interface Target {
+export interface WebhookTarget {
   readonly url: URL;
   /** A name, or an address without brackets. */
   readonly host: string;
@@ -31,7 +31,7 @@ const LOCAL_NAMES = /(^|\.)(localhost|local|localdomain|internal|home\.arpa)$/;
  * @param allowed receivers that the operator allowed (see Target).
  * @throws BlockedError
  */
-export function parseTarget(text: string, allowed: readonly HostPort[]): Target {
+export function parseTarget(text: string, allowed: readonly HostPort[]): WebhookTarget {
   if (text.length > MAX_LENGTH) throw new BlockedError(`the URL must have at most ${MAX_LENGTH} characters`);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression searches for them
   if (/[\u0000- \u007f-\u00a0\\]/.test(text))

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import type { HttpResponse, Post, PostTo } from "./post.ts";
-import type { ThreadError, ThreadReply, ThreadRequest, ThreadSettings } from "./post-thread.ts";
+import type { PostReply, ThreadError, ThreadRequest, ThreadSettings } from "./post-thread.ts";
 import { BlockedError } from "./target.ts";
 
 /** How long an aborted request waits for the thread: a response that has begun still has a status. */
@@ -46,7 +46,7 @@ class PostThread {
 
   constructor(settings: ThreadSettings) {
     this.#worker = new Worker(new URL("./post-thread.ts", import.meta.url), { workerData: settings });
-    this.#worker.on("message", (reply: ThreadReply) => this.#take(reply));
+    this.#worker.on("message", (reply: PostReply) => this.#take(reply));
     this.#worker.on("error", (error) => this.#end(error));
     this.#worker.on("exit", () => this.#end(new Error("the thread that sends webhooks has ended")));
     this.#worker.unref();
@@ -98,7 +98,7 @@ class PostThread {
     );
   }
 
-  #take(reply: ThreadReply): void {
+  #take(reply: PostReply): void {
     const waiting = this.#settle(reply.id);
     if (reply.kind === "failed") waiting?.reject(errorOf(reply.error));
     else {

@@ -6,7 +6,7 @@ export const FILES = { input: "judge/input", answer: "judge/answer", output: "ju
 export const FEEDBACK = "feedback";
 
 /** How a checker ended by itself, within its limits. */
-export interface Ended {
+export interface EndedChecker {
   readonly code: number;
   /** The beginning of each stream, for users. */
   readonly stdout: string;
@@ -28,7 +28,7 @@ export interface Interface {
    * @param points the most points that the checker can give; null if it can only accept or reject.
    * @returns null if the interface gives this end no meaning, such as a crash.
    */
-  readonly result: (ended: Ended, points: number | null) => Checked | null;
+  readonly result: (ended: EndedChecker, points: number | null) => Checked | null;
 }
 
 /**
@@ -92,7 +92,7 @@ const MOST_PARTS = 200;
 /** `_pc(n)` exits with n, or with 50 + n if the checker is compiled with TESTSYS. */
 const PARTIAL_BASES = [0, 50];
 
-function testlibResult({ code, stderr, stderrCutAt, hasLine }: Ended, points: number | null): Checked | null {
+function testlibResult({ code, stderr, stderrCutAt, hasLine }: EndedChecker, points: number | null): Checked | null {
   const message = stderr || null;
   // These texts count only at the start of standard error, because a checker may repeat output of the program after its result.
   const partial = /^partially correct \((\d{1,3})\)/.exec(stderr)?.[1];

@@ -11,7 +11,7 @@ import type { Slot } from "../sandbox/slot.ts";
 import { fitsStep, type Step } from "../sandbox/step.ts";
 import { cannotBeExecuted, judge, judgeStep } from "../verdict/judge.ts";
 import type { Artifact } from "./artifacts.ts";
-import { type Ended, FEEDBACK, FILES, failed, INTERFACES } from "./checker-interfaces.ts";
+import { type EndedChecker, FEEDBACK, FILES, failed, INTERFACES } from "./checker-interfaces.ts";
 import { planOfJudge, stepForArtifact } from "./plan.ts";
 import type { CompileCache, Execute } from "./run-steps.ts";
 
@@ -230,7 +230,7 @@ async function compiled(
   return artifact;
 }
 
-function endedOf(code: number, report: StepReport): Ended {
+function endedOf(code: number, report: StepReport): EndedChecker {
   const { stdout, stderr, stderrSeen, stderrKept, files = [] } = report;
   const feedback = (name: string) => {
     const file = files.find((one) => one.name === `${FEEDBACK}/${name}`);

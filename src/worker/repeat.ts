@@ -1,5 +1,5 @@
 import type { Outcome } from "../domain/outcome.ts";
-import { addMeasured, NOTHING_MEASURED, type Progress } from "../domain/progress.ts";
+import { addToTotals, NO_RUN_TOTALS, type Progress } from "../domain/progress.ts";
 import type { Artifact } from "./artifacts.ts";
 import type { CompileCache } from "./run-steps.ts";
 
@@ -47,10 +47,10 @@ export async function repeat({
       cache.put(compile, artifact);
     },
   };
-  let measured = progress?.measured ?? NOTHING_MEASURED;
+  let measured = progress?.measured ?? NO_RUN_TOTALS;
   for (let completed = (progress?.runs ?? 0) + 1; ; completed++) {
     const outcome = await runOnce(keeps);
-    measured = addMeasured(measured, outcome.metrics);
+    measured = addToTotals(measured, outcome.metrics);
     const isLast = completed >= runs || signal.aborted || !isAccepted(outcome);
     if (isLast) {
       if (!outcome.metrics) return { outcome };

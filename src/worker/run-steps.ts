@@ -1,4 +1,4 @@
-import type { ProgramEnd } from "../conversation/conversation.ts";
+import type { WorkerSide } from "../conversation/conversation.ts";
 import type { StepReport, StepReports } from "../domain/report.ts";
 import type { OnOutput, Slot } from "../sandbox/slot.ts";
 import type { Step } from "../sandbox/step.ts";
@@ -64,7 +64,7 @@ const NOTHING = Buffer.alloc(0);
  */
 export async function runWithInput(
   slot: Pick<Slot, "run" | "input" | "signal">,
-  conversation: Pick<ProgramEnd, "inputs">,
+  conversation: Pick<WorkerSide, "inputs">,
   onFailure: (error: unknown) => void,
   step: Step,
   onOutput?: OnOutput,

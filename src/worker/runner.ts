@@ -49,7 +49,7 @@ export interface RunnerOptions {
  * How a claimed submission leaves its slot. It has ended, and `checked` is null unless it is a run of a judgement; or it gives up the
  * slot between two of its runs, with its progress.
  */
-export type Result = Tested | Yielded;
+export type SlotResult = Tested | Yielded;
 
 /** Where a claim runs. */
 interface OnSlot {
@@ -97,7 +97,7 @@ export class Runner {
    * Runs a claimed submission on the slot. Never rejects. When it resolves, the slot can run another submission.
    * @param freeSlot called if the slot can run another submission earlier, because only a comparison is left to do.
    */
-  async run(active: ActiveRun, slot: Slot, freeSlot: () => void): Promise<Result> {
+  async run(active: ActiveRun, slot: Slot, freeSlot: () => void): Promise<SlotResult> {
     const { workerId, meter, tracer } = this.#options;
     const { claim } = active;
     const { language, profile, createdAtMs, startedAtMs } = claim.submission;
@@ -119,7 +119,7 @@ export class Runner {
    * Stores what a run has led to. Never rejects. @param options whether an outcome may wait for those of other runs.
    * @returns true if the outcome or the progress was stored, or the run will be repeated. The store then notifies all workers.
    */
-  async store({ claim, abandoned }: ActiveRun, result: Result, options: AddOptions): Promise<boolean> {
+  async store({ claim, abandoned }: ActiveRun, result: SlotResult, options: AddOptions): Promise<boolean> {
     try {
       if (abandoned) return false;
       return await this.#withRetries(() =>
@@ -198,7 +198,7 @@ export class Runner {
     }
   }
 
-  async #result(claim: Claim, on: OnSlot, startedMs: number): Promise<Result> {
+  async #result(claim: Claim, on: OnSlot, startedMs: number): Promise<SlotResult> {
     const { slot, signal } = on;
     const { program, submission, test } = claim;
     const cache = this.#cacheFor(submission);
@@ -225,7 +225,7 @@ export class Runner {
     { slot, signal }: OnSlot,
     cache: CompileCache,
     mayContinue: (bytes: number) => Promise<boolean>,
-  ): Promise<Result> {
+  ): Promise<SlotResult> {
     const { foreign, progress } = claim;
     const api = foreign && this.#options.foreignApis.get(foreign.api);
     if (api === undefined) {

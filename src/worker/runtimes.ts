@@ -2,7 +2,7 @@ import { openSync, readSync } from "node:fs";
 import { totalmem } from "node:os";
 import type { Slot } from "../sandbox/slot.ts";
 import type { Preparation } from "./preparations.ts";
-import { Mix } from "./submission-mix.ts";
+import { SubmissionMix } from "./submission-mix.ts";
 
 /** The memory that is assumed for a runtime of a kind that has not been parked yet. */
 const ASSUMED_BYTES = 64 * 1_048_576;
@@ -46,7 +46,7 @@ interface WaitingRuntime {
 export class Runtimes {
   readonly #preparations: ReadonlyMap<string, Preparation>;
   readonly #budgetBytes: number;
-  readonly #mix = new Mix();
+  readonly #mix = new SubmissionMix();
   readonly #waiting = new Map<Slot, WaitingRuntime>();
   /** Slots whose runtime is being started, with its kind. */
   readonly #starting = new Map<Slot, string>();

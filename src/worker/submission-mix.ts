@@ -32,7 +32,7 @@ interface Recent {
  * The recent mix of submissions by kind. An account adds a weight of 1 at its last submission, which is divided among the kinds of its
  * recent submissions and halves in every half-life. A flood of one account therefore weighs no more than one submission of another.
  */
-export class Mix {
+export class SubmissionMix {
   /** The account that submitted least recently first. */
   readonly #accounts = new Map<string, Recent>();
   readonly #weights = new Map<string, Decaying>();

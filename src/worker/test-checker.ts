@@ -1,7 +1,7 @@
 import type { Checked, ProgramChecker } from "../domain/check.ts";
 import { isCut } from "../domain/explain/usage.ts";
 import { internalError, type Outcome } from "../domain/outcome.ts";
-import { type NextPass, NOTHING_MEASURED, type Progress } from "../domain/progress.ts";
+import { type NextPass, NO_RUN_TOTALS, type Progress } from "../domain/progress.ts";
 import type { Submission } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Slot } from "../sandbox/slot.ts";
@@ -85,7 +85,7 @@ export class TestChecker {
       if (completed >= passes)
         return { outcome, checked: failed("the checker asks for more passes than the test has") };
       if (!(await where.mayContinue(sizeOf(next))))
-        return { outcome, progress: { runs: completed, measured: NOTHING_MEASURED, nextPass: next } };
+        return { outcome, progress: { runs: completed, measured: NO_RUN_TOTALS, nextPass: next } };
       pass = next;
     }
   }

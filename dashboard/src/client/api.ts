@@ -15,8 +15,8 @@ import type {
 import type { FirstSteps } from "../../../src/http/dashboard/api/first-steps.ts";
 import type {
   Cancelled,
-  Compared,
-  Comparison,
+  ComparedExpectations,
+  ExpectationsToCompare,
   JudgementDetail,
   Judgements,
   NewJudgement,
@@ -27,11 +27,11 @@ import type { Language } from "../../../src/http/dashboard/api/languages.ts";
 import type { Total } from "../../../src/http/dashboard/api/lists.ts";
 import type {
   Invitations,
-  Link,
   Member,
   MemberChanges,
   Members,
   NewInvitation,
+  PasswordLink,
 } from "../../../src/http/dashboard/api/members.ts";
 import type { Node } from "../../../src/http/dashboard/api/nodes.ts";
 import type { Health, Now, Overview, UsageHistory } from "../../../src/http/dashboard/api/overview.ts";
@@ -130,10 +130,10 @@ export const queries = {
       queryFn: ({ signal }) => get<TestDetail>(`/judgements/${encodeURIComponent(id)}/tests/${test}`, {}, signal),
     }),
   /** Compares an ended judgement, which does not change, with what the package expects. */
-  comparison: (id: string, body: Comparison) =>
+  comparison: (id: string, body: ExpectationsToCompare) =>
     queryOptions({
       queryKey: ["/judgements/compare", id],
-      queryFn: () => send<Compared>("POST", `/judgements/${encodeURIComponent(id)}/compare`, body),
+      queryFn: () => send<ComparedExpectations>("POST", `/judgements/${encodeURIComponent(id)}/compare`, body),
       staleTime: Number.POSITIVE_INFINITY,
     }),
   deliveriesOf: (id: string) =>
@@ -175,9 +175,9 @@ export const mutations = {
   signOut: () => send<void>("DELETE", "/session"),
   accept: (body: Acceptance) => send<Session>("POST", "/invitations/accept", body),
   me: (body: MyChanges) => send<Person>("PATCH", "/me", body),
-  invite: (body: NewInvitation) => send<Link>("POST", "/members/invitations", body),
+  invite: (body: NewInvitation) => send<PasswordLink>("POST", "/members/invitations", body),
   withdraw: (id: string) => send<void>("DELETE", `/members/invitations/${id}`),
-  reset: (id: string) => send<Link>("POST", `/members/${id}/reset`),
+  reset: (id: string) => send<PasswordLink>("POST", `/members/${id}/reset`),
   member: (id: string, body: MemberChanges) => send<Member>("PATCH", `/members/${id}`, body),
   makeProject: (body: NewProject) => send<Project>("POST", "/projects", body),
   project: (id: string, body: ProjectChanges) => send<Project>("PATCH", `/projects/${id}`, body),

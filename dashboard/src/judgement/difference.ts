@@ -27,7 +27,7 @@ export interface Line {
 }
 
 /** A line of the answer next to a line of the output. One of the two can be missing. */
-export interface Row {
+export interface AlignedLines {
   readonly kind: "same" | "different";
   readonly expected: Line | null;
   readonly got: Line | null;
@@ -35,7 +35,7 @@ export interface Row {
 
 export interface Difference {
   /** The rows in order. A number stands for that many equal rows, which are left out. */
-  readonly rows: readonly (Row | number)[];
+  readonly rows: readonly (AlignedLines | number)[];
   /** Number of different rows that are not shown, because they are after the last shown row. */
   readonly hidden: number;
   /** Whether the lines are aligned. If the texts differ too much, line n of one is simply next to line n of the other. */
@@ -104,8 +104,12 @@ function linesOf(text: string, type: string): EncodedLine[] {
 /** Ends the removal of blank lines when no line is left. */
 const NOT_BLANK = Uint8Array.of(0);
 
-function aligned(changes: NonNullable<ReturnType<typeof diffArrays<EncodedLine>>>, left: Line[], right: Line[]): Row[] {
-  const rows: Row[] = [];
+function aligned(
+  changes: NonNullable<ReturnType<typeof diffArrays<EncodedLine>>>,
+  left: Line[],
+  right: Line[],
+): AlignedLines[] {
+  const rows: AlignedLines[] = [];
   let [inLeft, inRight] = [0, 0];
   for (let at = 0; at < changes.length; at++) {
     const change = changes[at];
@@ -131,7 +135,7 @@ function byNumber(
   left: readonly EncodedLine[],
   right: readonly EncodedLine[],
   isSame: (a: EncodedLine, b: EncodedLine) => boolean,
-): Row[] {
+): AlignedLines[] {
   return Array.from({ length: Math.max(left.length, right.length) }, (_, at) => {
     const [expected = null, got = null] = [left[at], right[at]];
     return { kind: expected && got && isSame(expected, got) ? "same" : "different", expected, got };
@@ -139,11 +143,11 @@ function byNumber(
 }
 
 /** Leaves out equal rows that are far from a difference, and all rows after the first MOST_ROWS. */
-function shortened(rows: readonly Row[]): Pick<Difference, "rows" | "hidden"> {
+function shortened(rows: readonly AlignedLines[]): Pick<Difference, "rows" | "hidden"> {
   const isNear = rows.map(() => false);
   for (const [at, { kind }] of rows.entries())
     if (kind === "different") isNear.fill(true, Math.max(0, at - AROUND), at + AROUND + 1);
-  const shown: (Row | number)[] = [];
+  const shown: (AlignedLines | number)[] = [];
   for (const [at, row] of rows.entries()) {
     const last = shown.at(-1);
     if (shown.length === MOST_ROWS) {

@@ -1,14 +1,14 @@
 import { NativeSelect } from "@mantine/core";
 import { useMemo, useState } from "react";
-import type { JudgedChecker, Shown } from "../../../src/http/dashboard/api/judgements.ts";
+import type { JudgedChecker, TextBeginning } from "../../../src/http/dashboard/api/judgements.ts";
 import { counted } from "../components/format.ts";
 import { PlainText } from "../components/program-text.tsx";
 import css from "./difference.module.css";
-import { difference, differentParts, type Line, type Row } from "./difference.ts";
+import { type AlignedLines, difference, differentParts, type Line } from "./difference.ts";
 
 interface Props {
-  readonly expected: readonly Shown[];
-  readonly got: Shown;
+  readonly expected: readonly TextBeginning[];
+  readonly got: TextBeginning;
   readonly checker: JudgedChecker;
 }
 
@@ -76,7 +76,7 @@ export function DifferenceTable({ expected, got, checker }: Props) {
   );
 }
 
-function DifferenceRow({ of: row }: { of: Row | number }) {
+function DifferenceRow({ of: row }: { of: AlignedLines | number }) {
   if (typeof row === "number") {
     return (
       <tr role="row">
@@ -98,7 +98,7 @@ function DifferenceRow({ of: row }: { of: Row | number }) {
 interface SideProps {
   readonly of: Line | null;
   readonly other: Line | null;
-  readonly kind: Row["kind"];
+  readonly kind: AlignedLines["kind"];
   readonly side: "expected" | "got";
 }
 

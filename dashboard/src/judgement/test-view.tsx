@@ -1,6 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { JudgedChecker, JudgedTest, Shown, TestDetail } from "../../../src/http/dashboard/api/judgements.ts";
+import type {
+  JudgedChecker,
+  JudgedTest,
+  TestDetail,
+  TextBeginning,
+} from "../../../src/http/dashboard/api/judgements.ts";
 import { queries } from "../client/api.ts";
 import { TableSkeleton } from "../components/data-table.tsx";
 import { count, counted, size } from "../components/format.ts";
@@ -95,7 +100,7 @@ function integrityOf({ integrity, cut }: NonNullable<TestDetail["run"]>, stream:
 
 interface TextProps {
   readonly name: string;
-  readonly of: Shown | null;
+  readonly of: TextBeginning | null;
   readonly nothing: string;
   readonly integrity?: string | null;
 }

@@ -9,8 +9,8 @@ import { Viewer } from "../components/editor/viewer.tsx";
 import { size } from "../components/format.ts";
 import { INTEGRITY_NOTES } from "./integrity-notes.ts";
 import css from "./run-view.module.css";
-import type { Message } from "./source-messages.ts";
-import { isOpen, type LiveOutput } from "./use-live-run.ts";
+import type { SourceMessage } from "./source-messages.ts";
+import { isOpen, type LiveRun } from "./use-live-run.ts";
 
 type Stream = "stdout" | "stderr";
 
@@ -20,9 +20,9 @@ const STDIN = ".stdin";
 
 interface Props {
   readonly of: SubmissionDetail;
-  readonly live: LiveOutput;
+  readonly live: LiveRun;
   /** The messages of compilers and runtimes in standard error. */
-  readonly messages: readonly Message[];
+  readonly messages: readonly SourceMessage[];
   /** The line of the shown part to scroll to; null if there is none. */
   readonly target: ScrollTarget | null;
   readonly hasSource: boolean;

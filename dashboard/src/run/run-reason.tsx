@@ -4,12 +4,12 @@ import { counted } from "../components/format.ts";
 import { InlineCode } from "../components/inline-code.tsx";
 import { PlainText } from "../components/program-text.tsx";
 import css from "./run-view.module.css";
-import type { Message } from "./source-messages.ts";
+import type { SourceMessage } from "./source-messages.ts";
 
 interface Props {
   readonly of: SubmissionDetail;
   /** The message of a compiler or runtime that says why the run ended; undefined if there is none. */
-  readonly decided: Message | undefined;
+  readonly decided: SourceMessage | undefined;
   /** The line of the output that explains the end best. It is shown if `decided` is undefined. */
   readonly lastWritten: string | undefined;
   /** Number of messages in addition to `decided`. */

@@ -15,7 +15,7 @@ import { RunTabs } from "./run-tabs.tsx";
 import css from "./run-view.module.css";
 import { decidingMessage, findMessagesInFiles, lastLine } from "./source-messages.ts";
 import { Timings } from "./timings.tsx";
-import { isOpen, type LiveOutput, useLiveRun } from "./use-live-run.ts";
+import { isOpen, type LiveRun, useLiveRun } from "./use-live-run.ts";
 
 /** Loaded only if a run has a curve, because few runs are long enough for one. */
 const UsageCurve = lazy(async () => ({ default: (await import("./usage-curve.tsx")).UsageCurve }));
@@ -95,7 +95,7 @@ function VerdictMark({ of: { row, record } }: { of: SubmissionDetail }) {
 
 interface BodyProps extends Omit<Props, "id"> {
   readonly of: SubmissionDetail;
-  readonly live: LiveOutput;
+  readonly live: LiveRun;
 }
 
 function Body({ of: detail, live, layout, tab, onTab, onLineChosen }: BodyProps) {

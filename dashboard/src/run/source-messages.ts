@@ -1,5 +1,5 @@
 /** A message of a compiler or runtime about a line of the source. */
-export interface Message {
+export interface SourceMessage {
   /** Positions in the text: the start and the end of the part that names the line. */
   readonly from: number;
   readonly to: number;
@@ -37,12 +37,12 @@ const UNDEFINED = /^mold: error: undefined symbol: ([A-Za-z_]\w*)/;
  * @param source The path of the file in /box, as in the messages.
  * @param code The text of the file. The symbols of a linker's messages are looked up in it.
  */
-export function findMessages(text: string, source: string, code: string): readonly Message[] {
+export function findMessages(text: string, source: string, code: string): readonly SourceMessage[] {
   const read = text.slice(0, MAX_READ);
   const pattern = linePattern(source);
   const lines = linesOf(read);
   let uses: ReadonlyMap<string, number> | undefined;
-  const found: (Message & { readonly thrownAt: number | null })[] = [];
+  const found: (SourceMessage & { readonly thrownAt: number | null })[] = [];
   for (const [at, { start, line }] of lines.entries()) {
     if (found.length >= MAX_MESSAGES) break;
     if (line.length > MAX_LINE) continue;
@@ -71,7 +71,7 @@ export function findMessages(text: string, source: string, code: string): readon
 }
 
 /** The message that says why a run ended: the first error of a compiler, or the last error of a program. */
-export function decidingMessage(messages: readonly Message[], ofCompiler: boolean): Message | undefined {
+export function decidingMessage(messages: readonly SourceMessage[], ofCompiler: boolean): SourceMessage | undefined {
   const errors = messages.filter(({ isError }) => isError);
   return ofCompiler ? errors[0] : errors.at(-1);
 }
@@ -93,7 +93,7 @@ export function findMessagesInFiles(
   source: string,
   code: string,
   files: readonly string[],
-): readonly Message[] {
+): readonly SourceMessage[] {
   const named = files.filter((file) => text.includes(file)).slice(0, MAX_NAMED);
   const others = named.flatMap((file) => findMessages(text, file, "").map((one) => ({ ...one, file })));
   return [...findMessages(text, source, code), ...others].sort((a, b) => a.from - b.from).slice(0, MAX_MESSAGES);

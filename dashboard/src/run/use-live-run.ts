@@ -8,14 +8,14 @@ import { LiveText, type LiveTextState } from "./live-text.ts";
 /** Output that arrives within this time is shown together. */
 const SHOW_MS = 100;
 
-export interface LiveOutput {
+export interface LiveRun {
   readonly status: "pending" | "running" | null;
   readonly stdout: LiveTextState;
   readonly stderr: LiveTextState;
 }
 
 const EMPTY: LiveTextState = { text: "", firstLine: 1, isCut: false };
-const NOTHING: LiveOutput = { status: null, stdout: EMPTY, stderr: EMPTY };
+const NOTHING: LiveRun = { status: null, stdout: EMPTY, stderr: EMPTY };
 
 /** The query of a submission, and its output and status while it is pending or running. */
 export function useLiveRun(id: string) {

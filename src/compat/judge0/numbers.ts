@@ -5,7 +5,7 @@ import type { Dependencies } from "../../http/dependencies.ts";
 type Known = Pick<Dependencies, "languages" | "workers">;
 
 /** A language with one of the numbers that Judge0 uses for it. */
-export interface Numbered {
+export interface NumberedLanguage {
   readonly id: number;
   readonly language: Language;
 }
@@ -18,7 +18,7 @@ export function numbersOf({ foreignNames }: Pick<Language, "foreignNames">): rea
 }
 
 /** The languages that work now, sorted by number. */
-export function numbered({ languages, workers }: Known): Numbered[] {
+export function numbered({ languages, workers }: Known): NumberedLanguage[] {
   return workers
     .languages()
     .flatMap((name) => languages.resolve(name) ?? [])

@@ -9,7 +9,7 @@ import type { Dependencies } from "../../http/dependencies.ts";
 import { disconnected } from "../../http/responses/client-disconnect.ts";
 import { keepOpen } from "../../http/responses/keep-open.ts";
 import type { LongAnswers } from "../../http/responses/long-answers.ts";
-import type { Admit } from "../../store/submissions/types.ts";
+import type { ReserveMemory } from "../../store/submissions/types.ts";
 import { pistonAnswer } from "./answer.ts";
 import { MOST_WAITS, PISTON } from "./conventions.ts";
 import { readProgram } from "./request.ts";
@@ -48,7 +48,7 @@ async function whenEnded(
   { store, holdMs }: Dependencies,
   request: FastifyRequest,
   reply: FastifyReply,
-  admit: Admit,
+  admit: ReserveMemory,
   stopping: AbortSignal,
 ): Promise<Submission> {
   const abandoned = AbortSignal.any([disconnected(reply), stopping]);

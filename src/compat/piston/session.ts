@@ -9,7 +9,7 @@ import { accept } from "../../http/api/accept.ts";
 import { signalNumber } from "../../http/api/live-input.ts";
 import { toSubmitRequest } from "../../http/api/submit-request.ts";
 import type { Dependencies } from "../../http/dependencies.ts";
-import { type Message, MessageSocket } from "../../http/listener/message-socket.ts";
+import { MessageSocket, type SocketMessage } from "../../http/listener/message-socket.ts";
 import { type LongAnswers, noRoom } from "../../http/responses/long-answers.ts";
 import { StoreUnavailable } from "../../store/database/errors.ts";
 import { type LiveInput, MAX_LIVE_INPUT } from "../../store/live/input.ts";
@@ -26,7 +26,7 @@ const INIT_MS = 10_000;
 const REREAD_MS = 1_000;
 
 /** The connection of a client of Piston that sends input to a program and gets its output while it runs. */
-export class Session {
+export class PistonSession {
   readonly #socket: MessageSocket;
   readonly #request: FastifyRequest;
   readonly #reply: FastifyReply;
@@ -62,7 +62,7 @@ export class Session {
     });
   }
 
-  async #takeAll(messages: readonly Message[]): Promise<void> {
+  async #takeAll(messages: readonly SocketMessage[]): Promise<void> {
     const inputs: LiveInput[] = [];
     try {
       for (const message of messages) {
@@ -78,7 +78,7 @@ export class Session {
   }
 
   /** Handles one message. @returns the input for the program that the message has; undefined if it has none. */
-  async #take({ bytes, isBinary }: Message): Promise<LiveInput | undefined> {
+  async #take({ bytes, isBinary }: SocketMessage): Promise<LiveInput | undefined> {
     const given = readMessage(isBinary ? Buffer.alloc(0) : bytes);
     if (given.type === "init") {
       if (this.#begun) return this.#close("initialized");

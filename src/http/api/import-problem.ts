@@ -54,7 +54,7 @@ export const TIME_LIMIT = z.codec(
 type Stored = Extract<PutProblem, { kind: "stored" }>;
 type Imported = Stored & { readonly verification: Verification | null };
 
-export interface ImportOptions {
+export interface ProblemImportOptions {
   /** Name of the problem; undefined for the name of the directory in the archive that contains all files. */
   readonly name: string | undefined;
   /** Replaces the time limit of the package. */
@@ -64,7 +64,7 @@ export interface ImportOptions {
 }
 
 export interface ImportFor {
-  readonly options: ImportOptions;
+  readonly options: ProblemImportOptions;
   /** Finds the key that is charged. The problem is stored in the account of the key. */
   readonly caller: () => Promise<Caller>;
   /** The person who imports, for the audit entry; null for a request with a key. */

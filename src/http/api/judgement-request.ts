@@ -12,7 +12,6 @@ import { clientError, echo } from "../../domain/error.ts";
 import {
   type Definition,
   GROUP_RULES,
-  type Group,
   MAX_ANSWERS_BYTES,
   MAX_CONTENT_BYTES,
   MAX_GROUPS,
@@ -20,6 +19,7 @@ import {
   MAX_TESTS,
   STOPS,
   type Stop,
+  type TestGroup,
   type TestMeta,
 } from "../../domain/judgement.ts";
 import { LIMIT_FIELDS, type LimitField, type RequestedLimits } from "../../domain/limits.ts";
@@ -312,7 +312,7 @@ function withDefaults(checker: Checker): Checker {
 }
 
 /** Returns the groups in the order of their first tests. A group can depend only on groups before it, so there are no cycles. */
-function toGroups(fields: NonNullable<Fields["groups"]>, tests: readonly TestMeta[]): Group[] {
+function toGroups(fields: NonNullable<Fields["groups"]>, tests: readonly TestMeta[]): TestGroup[] {
   const used = [...new Set(tests.map(({ group }) => group))];
   if (used.length > MAX_GROUPS) throw invalid("tests", `more than ${MAX_GROUPS} groups`);
   const names = fields.map((group) => group.name);

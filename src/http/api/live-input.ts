@@ -11,7 +11,7 @@ import { type LiveInput, MAX_LIVE_INPUT } from "../../store/live/input.ts";
 import { isStillValid } from "../access/auth.ts";
 import { parseJson } from "../body/json-body.ts";
 import { checkShape } from "../body/json-shape.ts";
-import { type Message, MessageSocket } from "../listener/message-socket.ts";
+import { MessageSocket, type SocketMessage } from "../listener/message-socket.ts";
 import { acceptWebSocket } from "../listener/upgrade.ts";
 import { named } from "../named-schemas.ts";
 import { noRoom } from "../responses/long-answers.ts";
@@ -234,7 +234,7 @@ class RunSocket {
     void this.#follow().catch(fail);
   }
 
-  async #take(messages: readonly Message[]): Promise<void> {
+  async #take(messages: readonly SocketMessage[]): Promise<void> {
     const inputs: LiveInput[] = [];
     try {
       for (const message of messages) {
@@ -292,7 +292,7 @@ class RunSocket {
 }
 
 /** The input in a message. Like the body of a request, hostile JSON is refused before it is parsed. @throws ClientError. */
-function toInput({ bytes, isBinary }: Message): LiveInput[] {
+function toInput({ bytes, isBinary }: SocketMessage): LiveInput[] {
   if (isBinary) {
     if (bytes.length > MAX_LIVE_INPUT.bytes) throw inputFull();
     // A copy, because the message can be a part of a larger buffer.

@@ -7,7 +7,7 @@ import { jsonPieces } from "../../domain/json-pieces.ts";
 import { isTerminal, type Status } from "../../domain/submission.ts";
 import { StoreUnavailable } from "../../store/database/errors.ts";
 import type { LiveMark, LivePiece } from "../../store/live/types.ts";
-import type { Admit } from "../../store/submissions/types.ts";
+import type { ReserveMemory } from "../../store/submissions/types.ts";
 import { ownerOf } from "../access/caller.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
 import { DRAIN, endSlowReader } from "../responses/drain.ts";
@@ -33,7 +33,7 @@ export interface Watched {
   /** Whether the client may still watch. */
   readonly isAllowed: () => Promise<boolean>;
   /** Reads the end of the run; undefined if the submission has been deleted. */
-  readonly ended: (admit: Admit) => Promise<EndOfRun | undefined>;
+  readonly ended: (admit: ReserveMemory) => Promise<EndOfRun | undefined>;
   readonly heartbeatMs?: number | undefined;
 }
 

@@ -3,7 +3,7 @@ import { clientError } from "../../domain/error.ts";
 import { isTerminal } from "../../domain/submission.ts";
 import { compare } from "../../problems/compare.ts";
 import { comparedExpectations } from "../../problems/expectations.ts";
-import type { Compared } from "./api/judgements.ts";
+import type { ComparedExpectations } from "./api/judgements.ts";
 import { findOwn } from "./judgements.ts";
 import { type DashboardRoute, dashboardRoute } from "./route.ts";
 import { noteReading } from "./submissions.ts";
@@ -19,7 +19,7 @@ export const compareRoutes: readonly DashboardRoute[] = [
     body: compared,
     handler:
       ({ dependencies: { store }, answers: { eventLoop } }) =>
-      async ({ request, owner, body: { path, expectations } }): Promise<Compared> => {
+      async ({ request, owner, body: { path, expectations } }): Promise<ComparedExpectations> => {
         const found = await findOwn(store, request);
         await noteReading(store, request, "judgement.read", found);
         const judgement = await store.judgements.get(found.id, found.account.id);

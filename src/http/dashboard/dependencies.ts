@@ -2,7 +2,7 @@ import type { SendTest } from "../../admin/deliveries.ts";
 import type { EndpointDependencies } from "../../admin/endpoints.ts";
 import type { Example } from "../../languages/examples.ts";
 import type { Languages } from "../../languages/load.ts";
-import type { Message } from "../../store/deliveries/types.ts";
+import type { DeliveryMessage } from "../../store/deliveries/types.ts";
 import type { AnnouncedWorker } from "../../store/workers.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { ProviderSettings } from "./provider.ts";
@@ -11,7 +11,7 @@ import type { ProviderSettings } from "./provider.ts";
 export interface ManagementDependencies extends Pick<EndpointDependencies, "sealer" | "checkUrl"> {
   readonly sendTest: SendTest;
   /** At most the first `most` bytes of the body of a delivery. `isCut` says whether the body is longer. */
-  readonly bodyBegin: (message: Message, most: number) => { readonly begin: Buffer; readonly isCut: boolean };
+  readonly bodyBegin: (message: DeliveryMessage, most: number) => { readonly begin: Buffer; readonly isCut: boolean };
   /** Path of the certificate authority that set-up made for the service; null if the service has another certificate, or none. */
   readonly ownAuthority: string | null;
   /** All configured languages, whether available or not. */

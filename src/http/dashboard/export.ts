@@ -1,5 +1,5 @@
 import { csvLine } from "../../domain/csv.ts";
-import type { FoundSubmission, Search } from "../../store/search/types.ts";
+import type { FoundSubmission, SubmissionSearch } from "../../store/search/types.ts";
 import type { Store } from "../../store/store.ts";
 import { StreamBudget } from "../responses/stream-budget.ts";
 import { CSV_ROWS } from "./api/lists.ts";
@@ -49,7 +49,11 @@ export const exportRoutes: readonly DashboardRoute[] = [
   }),
 ];
 
-async function* lines(store: Store, which: Search, isSignedIn: () => Promise<boolean>): AsyncGenerator<string> {
+async function* lines(
+  store: Store,
+  which: SubmissionSearch,
+  isSignedIn: () => Promise<boolean>,
+): AsyncGenerator<string> {
   yield csvLine(HEAD);
   let left = CSV_ROWS;
   for (let before: number | undefined; left > 0; ) {

@@ -14,10 +14,10 @@ import type {
   JudgementDetail,
   JudgementRow,
   JudgementState,
-  Shown,
   TestDetail,
   TestLimits,
   TestRun,
+  TextBeginning,
 } from "./api/judgements.ts";
 
 /** The most bytes of an input, an answer or an output that a page shows. */
@@ -112,7 +112,7 @@ export function toChecker(spec: CheckerSpec): JudgedChecker {
 
 /** A type whose texts are decoded while the response is written. */
 type Long<T> = { readonly [K in keyof T]: T[K] extends string ? LongText : T[K] };
-type LongShown = Long<Shown>;
+type LongShown = Long<TextBeginning>;
 
 export interface LongTest extends Omit<TestDetail, "input" | "expected" | "run"> {
   readonly input: LongShown;

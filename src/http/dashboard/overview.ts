@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { BOUNDS, percentiles } from "../../domain/history.ts";
-import type { Counts, Range } from "../../store/history/types.ts";
+import type { Counts, HistoryRange } from "../../store/history/types.ts";
 import {
   type Amounts,
   GROUPINGS,
-  type Group,
+  type GroupHistory,
   type Grouping,
   type History,
   type Latency,
@@ -95,7 +95,7 @@ async function historyOf(
   by: Grouping,
   accountIds: readonly string[] | null,
 ): Promise<History> {
-  const range: Range = { ...times, accountIds };
+  const range: HistoryRange = { ...times, accountIds };
   const [counts, groups, deliveries, failing, load] = await Promise.all([
     store.history.read(range),
     by === "verdict" ? [] : store.history.groups(range, by, MOST_GROUPS),
@@ -118,7 +118,7 @@ async function historyOf(
       load: loadAt.get(at) ?? null,
     })),
     by,
-    groups: groups.map(({ id, name, ended }): Group => {
+    groups: groups.map(({ id, name, ended }): GroupHistory => {
       const amounts = Map.groupBy(ended, ({ at }) => at);
       return { id, name, verdicts: byVerdict(ended), amounts: starts.map((at) => sum(amounts.get(at) ?? [])) };
     }),
@@ -161,7 +161,7 @@ async function useOf(
   { key, project, endpoint }: Pick<z.output<typeof usageQuery>, "key" | "project" | "endpoint">,
 ): Promise<UsageHistory> {
   const rows = async () => {
-    const of = (accountId: string): Range => ({ ...times, accountIds: [accountId] });
+    const of = (accountId: string): HistoryRange => ({ ...times, accountIds: [accountId] });
     if (key !== undefined)
       return await store.history.readOf(of((await ownKey(store, person, key)).accountId), { keyId: key });
     if (project !== undefined)

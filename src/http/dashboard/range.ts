@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
-import type { Range } from "../../store/history/types.ts";
+import type { HistoryRange } from "../../store/history/types.ts";
 import { WINDOWS, type Window } from "./api/overview.ts";
 
 const MINUTE_MS = 60_000;
@@ -36,7 +36,10 @@ const ms = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional(
 /** The query parameters of a range: `window`, or `from` and `to` in milliseconds since the epoch. */
 export const ranged = z.strictObject({ window: z.enum(WINDOWS).optional(), from: ms, to: ms });
 
-export type Ranged = Omit<Range, "accountIds"> & { readonly window: Window | null; readonly starts: readonly number[] };
+export type Ranged = Omit<HistoryRange, "accountIds"> & {
+  readonly window: Window | null;
+  readonly starts: readonly number[];
+};
 
 /**
  * The whole buckets of a chart. For a window, they have its length, and the last one contains the present time. For `from` and `to`, they

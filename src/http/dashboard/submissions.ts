@@ -5,11 +5,11 @@ import { clientError } from "../../domain/error.ts";
 import { VERDICTS } from "../../domain/outcome.ts";
 import { statusSchema, toLongRecord } from "../../domain/record.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
-import type { FoundSubmission, Search } from "../../store/search/types.ts";
+import type { FoundSubmission, SubmissionSearch } from "../../store/search/types.ts";
 import type { Store } from "../../store/store.ts";
 import { ownerOf } from "../access/caller.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
-import { RANGES, type Range } from "./api/lists.ts";
+import { RANGES, type TimeRange } from "./api/lists.ts";
 import type { Submissions } from "./api/submissions.ts";
 import { isKnown } from "./compress.ts";
 import { listRoutes, markOf } from "./lists.ts";
@@ -93,7 +93,7 @@ export const submissionRoutes: readonly DashboardRoute[] = [
 ];
 
 /** The search that a request for submissions asks for. @throws ClientError as accountsFor() does. */
-export function searchOf(person: SignedIn, { account, ...which }: z.output<typeof search>): Search {
+export function searchOf(person: SignedIn, { account, ...which }: z.output<typeof search>): SubmissionSearch {
   return toSearch(which, accountsFor(person, account));
 }
 
@@ -112,14 +112,14 @@ export function toSearch(
     readonly verdict?: string | undefined;
   },
   accountIds: readonly string[] | null,
-): Search {
+): SubmissionSearch {
   const sinceMs = range === undefined ? since : Date.now() - RANGE_MS[range];
   const named = { prefix: id, keyId: key, projectId: project };
   return { ...rest, ...named, accountIds, sinceMs, untilMs: until, max: limit };
 }
 
 const HOUR_MS = 3_600_000;
-const RANGE_MS: Readonly<Record<Range, number>> = {
+const RANGE_MS: Readonly<Record<TimeRange, number>> = {
   "15m": HOUR_MS / 4,
   "1h": HOUR_MS,
   "24h": 24 * HOUR_MS,

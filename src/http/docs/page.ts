@@ -2,7 +2,7 @@ import type { OpenApi } from "../openapi/openapi.ts";
 import { guideMenu } from "./guide-page.ts";
 import type { Guide } from "./guides.ts";
 import { type Html, html, prose } from "./html.ts";
-import { fieldList, type Schema } from "./schema.ts";
+import { fieldList, type JsonSchema } from "./schema.ts";
 import { tryForm } from "./try-form.ts";
 
 export interface DocumentedOperation {
@@ -19,10 +19,10 @@ export interface DocumentedParameter {
   readonly in: string;
   readonly description: string;
   readonly required?: boolean;
-  readonly schema: Schema;
+  readonly schema: JsonSchema;
 }
 
-type Content = Readonly<Record<string, { readonly schema: Schema; readonly examples?: Examples }>>;
+type Content = Readonly<Record<string, { readonly schema: JsonSchema; readonly examples?: Examples }>>;
 type Examples = Readonly<Record<string, { readonly value: { readonly error: string } }>>;
 
 /**
@@ -30,7 +30,7 @@ type Examples = Readonly<Record<string, { readonly value: { readonly error: stri
  * would see the visitor's key, and few of them work with PAGE_POLICY (documentation.ts).
  */
 export function renderPage({ info, paths, components }: OpenApi, guides: readonly Guide[]): string {
-  const schemas = components.schemas as Readonly<Record<string, Schema>>;
+  const schemas = components.schemas as Readonly<Record<string, JsonSchema>>;
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       path,
@@ -101,7 +101,7 @@ function article(
   path: string,
   method: string,
   operation: DocumentedOperation,
-  schemas: Readonly<Record<string, Schema>>,
+  schemas: Readonly<Record<string, JsonSchema>>,
 ): Html {
   const { operationId, summary, description, parameters } = operation;
   const body = resolve(operation.requestBody?.content["application/json"]?.schema, schemas);
@@ -122,7 +122,7 @@ ${fitsForm(body) ? tryForm({ path, method, operation, body }) : ""}
 }
 
 /** Whether a form can send the body: a form has only fields for texts, so all required members must be texts. */
-function fitsForm(body: Schema | undefined): boolean {
+function fitsForm(body: JsonSchema | undefined): boolean {
   return !body || ((body.required ?? []).every((name) => body.properties?.[name]?.type === "string") && !body.items);
 }
 
@@ -151,7 +151,7 @@ function first(description: string): string {
   return others.length === 0 ? one : `${one} … (${others.length + 1})`;
 }
 
-function bodySection(name: string, schema: Schema): Html {
+function bodySection(name: string, schema: JsonSchema): Html {
   return html`<section class="body" id="${name}" aria-labelledby="${name}-title">
 <h3 id="${name}-title">${name}</h3>
 ${schema.description === undefined ? "" : html`<p>${prose(schema.description)}</p>`}
@@ -159,6 +159,9 @@ ${fieldList(schema)}
 </section>`;
 }
 
-function resolve(schema: Schema | undefined, schemas: Readonly<Record<string, Schema>>): Schema | undefined {
+function resolve(
+  schema: JsonSchema | undefined,
+  schemas: Readonly<Record<string, JsonSchema>>,
+): JsonSchema | undefined {
   return schema?.$ref === undefined ? schema : schemas[schema.$ref.slice(schema.$ref.lastIndexOf("/") + 1)];
 }

@@ -1,16 +1,16 @@
 import { type Html, html, prose } from "./html.ts";
 
 /** The part of JSON Schema that the schemas of the API use. */
-export interface Schema {
+export interface JsonSchema {
   readonly type?: string | readonly string[];
   readonly format?: string;
   readonly description?: string;
   readonly enum?: readonly string[];
   readonly const?: unknown;
   readonly maxLength?: number;
-  readonly anyOf?: readonly Schema[];
-  readonly items?: Schema;
-  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly items?: JsonSchema;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
   readonly examples?: readonly unknown[];
   readonly default?: unknown;
@@ -18,7 +18,7 @@ export interface Schema {
 }
 
 /** Describes a type, for example `string (uuid) or null` or `array of string`. */
-export function typeOf(schema: Schema): string {
+export function typeOf(schema: JsonSchema): string {
   if (schema.anyOf) return schema.anyOf.map(typeOf).join(" or ");
   if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
   if (schema.const !== undefined) return JSON.stringify(schema.const);
@@ -27,7 +27,7 @@ export function typeOf(schema: Schema): string {
 }
 
 /** The list of an object's fields. The fields of a nested object are in a list below its name. */
-export function fieldList(schema: Schema): Html {
+export function fieldList(schema: JsonSchema): Html {
   const object = [schema, schema.items ?? {}, ...(schema.anyOf ?? [])].find(({ properties }) => properties);
   if (!object?.properties) return html`<p class="type">${typeOf(schema)}</p>`;
   const fields = Object.entries(object.properties).map(
@@ -39,10 +39,10 @@ export function fieldList(schema: Schema): Html {
   return html`<ul class="fields">${fields}</ul>`;
 }
 
-function isNested(schema: Schema): boolean {
+function isNested(schema: JsonSchema): boolean {
   return [schema, schema.items ?? {}, ...(schema.anyOf ?? [])].some(({ properties }) => properties);
 }
 
-function typeLabel(schema: Schema): Html {
+function typeLabel(schema: JsonSchema): Html {
   return html`<span class="type">${typeOf(schema)}</span>`;
 }

@@ -1,6 +1,6 @@
 import { type Html, html } from "./html.ts";
 import type { DocumentedOperation } from "./page.ts";
-import type { Schema } from "./schema.ts";
+import type { JsonSchema } from "./schema.ts";
 
 /** A text that may have more characters than this gets a field of several lines. */
 const LINE = 1_000;
@@ -43,7 +43,7 @@ interface Tried {
   readonly path: string;
   readonly method: string;
   readonly operation: DocumentedOperation;
-  readonly body: Schema | undefined;
+  readonly body: JsonSchema | undefined;
 }
 
 interface Field {
@@ -51,7 +51,7 @@ interface Field {
   readonly name: string;
   readonly where: string;
   readonly required: boolean;
-  readonly schema: Schema;
+  readonly schema: JsonSchema;
   readonly value: string;
 }
 

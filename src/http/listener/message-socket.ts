@@ -45,14 +45,14 @@ export class WebSocketBudget {
 }
 
 /** A message as the client sent it. */
-export interface Message {
+export interface SocketMessage {
   readonly bytes: Buffer;
   readonly isBinary: boolean;
 }
 
 export interface MessageHandlers {
   /** Takes messages that have arrived, in order. It is called again when it has resolved, and the client has to wait meanwhile. */
-  readonly take: (messages: readonly Message[]) => Promise<void>;
+  readonly take: (messages: readonly SocketMessage[]) => Promise<void>;
   /** Called if `take` rejects. */
   readonly fail: (error: unknown) => Promise<void>;
   /** Called once when the connection has closed. */
@@ -72,7 +72,7 @@ export class MessageSocket {
   readonly #answers: LongAnswers;
   readonly #keys: Dependencies["store"]["keys"];
   readonly #stopping: AbortSignal;
-  readonly #messages: Message[] = [];
+  readonly #messages: SocketMessage[] = [];
   #received = 0;
   #receivedLate = 0;
   #isTaking = false;

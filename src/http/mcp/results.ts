@@ -81,14 +81,14 @@ type Run = z.output<typeof runResult>;
 type Judged = z.output<typeof judgeResult>;
 
 /** The result of a tool. */
-export interface Shown<T> {
+export interface ToolResult<T> {
   readonly value: T;
   /** The result as texts for the model: first the facts, then each output in a text of its own, so that it cannot pass for a fact. */
   readonly texts: readonly string[];
 }
 
 /** @param holdMs how long the tool waits for the end of a run. */
-export function showRun(submission: Submission, holdMs: number): Shown<Run> {
+export function showRun(submission: Submission, holdMs: number): ToolResult<Run> {
   const record = toLongRecord(submission);
   const { id, language, result, metrics } = record;
   const value: Run = {
@@ -120,7 +120,7 @@ export function showJudgement(
   judgement: Judgement,
   failed: ReadonlyMap<number, Submission>,
   holdMs: number,
-): Shown<Judged> {
+): ToolResult<Judged> {
   const { id, status: now, language, verdict: whole, states } = judgement;
   const runs = new Map(judgement.runs.map((run) => [run.test, run]));
   const all = states.map((state, test) => {
@@ -162,7 +162,7 @@ export function showPage(
   stream: "stdout" | "stderr",
   bytes: Buffer,
   offset: number,
-): Shown<z.output<typeof outputPage>> {
+): ToolResult<z.output<typeof outputPage>> {
   const end = boundary(bytes, Math.min(bytes.length, offset + SHOWN_BYTES));
   const text = new LongText(bytes.subarray(offset, end)).toString();
   const next = end < bytes.length ? end : null;

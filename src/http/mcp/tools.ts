@@ -5,7 +5,7 @@ import type { Judgement } from "../../domain/judgement.ts";
 import { verdictIn } from "../../domain/judgement.ts";
 import { type Caller, isTerminal, MAX_CODE_BYTES, type Submission } from "../../domain/submission.ts";
 import { listed } from "../../languages/load.ts";
-import type { Admit } from "../../store/submissions/types.ts";
+import type { ReserveMemory } from "../../store/submissions/types.ts";
 import { accept } from "../api/accept.ts";
 import { addJudgement } from "../api/accept-judgement.ts";
 import { judgeBody, toJudgementBody } from "../api/judge.ts";
@@ -17,10 +17,10 @@ import {
   judgeResult,
   outputPage,
   runResult,
-  type Shown,
   showJudgement,
   showPage,
   showRun,
+  type ToolResult,
 } from "./results.ts";
 
 /** One call of a tool. */
@@ -30,7 +30,7 @@ export interface ToolCall extends Pick<Services, "dependencies" | "answers"> {
   /** The owner to whom the request is charged, see ownerOf(). */
   readonly owner: string;
   /** Awaited before a large output is read. */
-  readonly admit: Admit;
+  readonly admit: ReserveMemory;
   /** Aborts when the tool must wait no longer for the end of a run. The run continues. */
   readonly signal: AbortSignal;
   /** The tool calls it when the program is stored. It empties the tool's arguments. @param id the id of the run or judgement. */
@@ -46,12 +46,12 @@ interface Declaration<Input extends z.ZodObject, Output extends z.ZodObject> {
   /** Whether it starts no program. */
   readonly isReadOnly: boolean;
   /** Runs the tool with valid arguments. @throws ClientError, whose text the model gets. */
-  readonly handler: (given: z.output<Input>, call: ToolCall) => Promise<Shown<z.output<Output>>>;
+  readonly handler: (given: z.output<Input>, call: ToolCall) => Promise<ToolResult<z.output<Output>>>;
 }
 
 /** A tool whose types of arguments and results are no longer known. */
 export interface Tool extends Omit<Declaration<z.ZodObject, z.ZodObject>, "handler"> {
-  readonly handler: (given: never, call: ToolCall) => Promise<Shown<object>>;
+  readonly handler: (given: never, call: ToolCall) => Promise<ToolResult<object>>;
 }
 
 /** Declares a tool as route() declares a route: names, arguments, result and handler in one object. */
@@ -181,7 +181,7 @@ const getResult = tool({
 
 export const TOOLS: readonly Tool[] = [runCode, judge, listLanguages, getResult];
 
-function named<Name extends string, Value>(name: Name, { value, texts }: Shown<Value>) {
+function named<Name extends string, Value>(name: Name, { value, texts }: ToolResult<Value>) {
   return { value: { [name]: value } as Record<Name, Value>, texts };
 }
 

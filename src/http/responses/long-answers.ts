@@ -5,7 +5,7 @@ import { jsonPieces, longBytes } from "../../domain/json-pieces.ts";
 import type { Meter } from "../../domain/meter.ts";
 import { Budget } from "../../fairness/budget.ts";
 import type { EventLoopTurns } from "../../fairness/turn.ts";
-import type { Admit } from "../../store/submissions/types.ts";
+import type { ReserveMemory } from "../../store/submissions/types.ts";
 import { disconnected } from "./client-disconnect.ts";
 import { DRAIN, type DrainLimits, endSlowReader } from "./drain.ts";
 
@@ -50,7 +50,7 @@ export class LongAnswers {
    * @param owner to whom the memory is charged until the response has been sent.
    * @returns a function that reserves memory for bytes of output. It throws the ClientError noRoom if there is none in time.
    */
-  admitFor(owner: string, request: FastifyRequest, reply: FastifyReply): Admit {
+  admitFor(owner: string, request: FastifyRequest, reply: FastifyReply): ReserveMemory {
     const releases: (() => void)[] = [];
     return async (bytes) => {
       const release = await this.budget.takeInTime(owner, bytes, disconnected(reply));

@@ -16,7 +16,7 @@ const CHECK_MS = 1_000;
 const CHECKS = 15;
 
 /** A state that a client follows. */
-export interface Followed {
+export interface FollowedState {
   /** @returns a function that ends the subscription. */
   readonly subscribe: (listener: () => void) => () => void;
   /** Whether the client may still read the state. */
@@ -37,7 +37,7 @@ export function sendChanges(
   request: FastifyRequest,
   reply: FastifyReply,
   stopping: AbortSignal,
-  followed: Followed,
+  followed: FollowedState,
 ): FastifyReply {
   // A buffering proxy would hold the events until the end.
   reply.header("content-type", "text/event-stream; charset=utf-8").header("x-accel-buffering", "no");
@@ -64,7 +64,7 @@ export function sendChanges(
 /** The texts of the events. @param onSent called when the client has taken all texts so far. */
 async function* states(
   request: FastifyRequest,
-  followed: Followed,
+  followed: FollowedState,
   signal: AbortSignal,
   onSent: () => void,
 ): AsyncGenerator<string> {

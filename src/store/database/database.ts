@@ -1,6 +1,6 @@
 import type { ColumnDataType, ColumnDefinitionBuilder, Kysely, RawBuilder, Transaction } from "kysely";
 import type { StoreNotification } from "./notifier.ts";
-import type { Call } from "./operations.ts";
+import type { OperationCall } from "./operations.ts";
 import type { Schema } from "./schema.ts";
 
 /**
@@ -29,7 +29,9 @@ export interface Abilities {
    * @param flushed whether the commit waits for its flush to the disk; otherwise, the commit is like that of `unflushed`.
    * @returns the result of each operation, in order, after the commit.
    */
-  readonly performAll: ((calls: readonly Call[], flushed: boolean) => Promise<PromiseSettledResult<unknown>[]>) | null;
+  readonly performAll:
+    | ((calls: readonly OperationCall[], flushed: boolean) => Promise<PromiseSettledResult<unknown>[]>)
+    | null;
   /** Runs reads that see one consistent state of the database, without a time limit, and without blocking writers. */
   readonly snapshot: <T>(work: (db: Kysely<Schema>) => Promise<T>) => Promise<T>;
   /** Removes the time limits of a transaction: for each statement, and for pauses between statements. Does nothing without such limits. */

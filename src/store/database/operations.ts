@@ -18,7 +18,7 @@ export interface Operation<Asked, Result> {
 export type Operations = Readonly<Record<string, Operation<never, unknown>>>;
 
 /** An operation with its argument, as a message between threads. */
-export interface Call {
+export interface OperationCall {
   readonly operation: string;
   readonly asked: unknown;
 }
@@ -28,7 +28,7 @@ export function perform(
   operations: Operations,
   trx: Transaction<Schema>,
   locks: Locks,
-  { operation, asked }: Call,
+  { operation, asked }: OperationCall,
 ): Promise<unknown> {
   const found = operations[operation];
   if (!found) throw new Error(`there is no operation ${operation}`);

@@ -2,10 +2,10 @@ import type { CompiledQuery, DatabaseConnection, Driver, QueryResult } from "kys
 import { type Dialect, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from "kysely";
 import { asBuffers } from "./bytes.ts";
 import { StoreUnavailable } from "./errors.ts";
-import type { Call } from "./operations.ts";
+import type { OperationCall } from "./operations.ts";
 import { isOutage } from "./outage.ts";
 import type { SqliteLink } from "./sqlite-link.ts";
-import type { Failure, Request, Statement, ThreadReply } from "./sqlite-thread.ts";
+import type { Failure, Request, SqliteReply, Statement } from "./sqlite-thread.ts";
 
 /**
  * A writing connection for one transaction at a time, and a read-only connection. The read-only one is opened only when a read would have
@@ -37,11 +37,11 @@ export class SqliteLinks {
   }
 
   /** Sends a request to the writing connection. The caller must have the turn. */
-  write(request: Request): Promise<ThreadReply> {
+  write(request: Request): Promise<SqliteReply> {
     return this.#writer.ask(request);
   }
 
-  async writeAlone(request: Request): Promise<ThreadReply> {
+  async writeAlone(request: Request): Promise<SqliteReply> {
     const endTurn = await this.takeTurn();
     try {
       return await this.write(request);
@@ -54,7 +54,7 @@ export class SqliteLinks {
    * Runs a statement without waiting for a transaction: on the writing connection if that is free and there is no other one yet, otherwise
    * on the read-only one. If the read-only one gets a statement that writes, it answers `writes`, and does not run the statement.
    */
-  async read(request: Request): Promise<ThreadReply> {
+  async read(request: Request): Promise<SqliteReply> {
     if (!this.#reader && this.#turns === 0) return await this.writeAlone(request);
     this.#reader ??= this.#openReader().catch((error) => {
       this.#reader = null;
@@ -63,7 +63,7 @@ export class SqliteLinks {
     return await (await this.#reader).ask(request);
   }
 
-  async performAll(calls: readonly Call[], flushed: boolean): Promise<PromiseSettledResult<unknown>[]> {
+  async performAll(calls: readonly OperationCall[], flushed: boolean): Promise<PromiseSettledResult<unknown>[]> {
     const answer = await this.writeAlone({ kind: "calls", calls, flushed });
     if (answer.kind === "failed") throw errorOf(answer);
     if (answer.kind !== "performed") throw new Error("the thread of the database gave an unexpected answer");
@@ -177,7 +177,7 @@ class LinkedConnection implements DatabaseConnection {
     throw new Error("rows are not streamed");
   }
 
-  async #write(text: string, parameters: readonly unknown[]): Promise<ThreadReply> {
+  async #write(text: string, parameters: readonly unknown[]): Promise<SqliteReply> {
     const request = { kind: "statement", begin: this.#begin, first: this.#first, text, parameters } as const;
     this.#begin = null;
     this.#first = [];
@@ -188,7 +188,7 @@ class LinkedConnection implements DatabaseConnection {
   }
 }
 
-function result<R>(answer: ThreadReply): QueryResult<R> {
+function result<R>(answer: SqliteReply): QueryResult<R> {
   switch (answer.kind) {
     case "rows":
       for (const column of answer.bytes) for (const row of answer.rows) row[column] = asBuffers(row[column]);

@@ -1,9 +1,9 @@
 import { Worker } from "node:worker_threads";
 import { StoreError } from "./errors.ts";
-import type { Opening, Request, ThreadReply } from "./sqlite-thread.ts";
+import type { ConnectionRequest, Request, SqliteReply } from "./sqlite-thread.ts";
 
 interface Asked {
-  readonly resolve: (answer: ThreadReply) => void;
+  readonly resolve: (answer: SqliteReply) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -17,7 +17,7 @@ export class SqliteLink {
   }
 
   /** @throws StoreError if the file is unusable; its directory must exist. */
-  static async open(opening: Omit<Opening, "kind">): Promise<SqliteLink> {
+  static async open(opening: Omit<ConnectionRequest, "kind">): Promise<SqliteLink> {
     const thread = SqliteThread.take();
     const answer = await thread.ask({ kind: "open", ...opening });
     if (answer.kind === "opened") return new SqliteLink(thread);
@@ -26,7 +26,7 @@ export class SqliteLink {
     throw new StoreError(`cannot use the database ${opening.path}: ${message}`);
   }
 
-  async ask(request: Request): Promise<ThreadReply> {
+  async ask(request: Request): Promise<SqliteReply> {
     if (this.#closed) throw new Error("the database is closed");
     return await this.#thread.ask(request);
   }
@@ -54,7 +54,7 @@ class SqliteThread {
   }
 
   private constructor() {
-    this.#worker.on("message", (answer: ThreadReply) => {
+    this.#worker.on("message", (answer: SqliteReply) => {
       const asked = this.#asked.shift();
       // An open store must not keep a process alive.
       if (this.#asked.length === 0) this.#worker.unref();
@@ -70,7 +70,7 @@ class SqliteThread {
     this.#worker.unref();
   }
 
-  ask(request: Request): Promise<ThreadReply> {
+  ask(request: Request): Promise<SqliteReply> {
     return new Promise((resolve, reject) => {
       this.#worker.postMessage(request); // throws for a parameter that is not a database value
       if (this.#asked.length === 0) this.#worker.ref();

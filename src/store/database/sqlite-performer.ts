@@ -1,6 +1,6 @@
 import { type DatabaseConnection, Kysely, SqliteDialect, SqliteDriver, type Transaction } from "kysely";
 import { asBuffers } from "./bytes.ts";
-import { type Call, type Operations, perform, runPieces } from "./operations.ts";
+import { type OperationCall, type Operations, perform, runPieces } from "./operations.ts";
 import type { Schema } from "./schema.ts";
 
 type Config = ConstructorParameters<typeof SqliteDriver>[0];
@@ -13,14 +13,14 @@ interface Connection {
   readonly inTransaction: () => boolean;
 }
 
-export type Performer = (calls: readonly Call[], flushed: boolean) => Promise<PromiseSettledResult<unknown>[]>;
+export type Performer = (calls: readonly OperationCall[], flushed: boolean) => Promise<PromiseSettledResult<unknown>[]>;
 
 /** Performs operations in the thread of the connection. */
 export function performer(operations: Operations, connection: Connection): Performer {
   const flush = { wanted: true };
   const db = new Kysely<Schema>({ dialect: new OwnDialect(connection, flush) });
   const locks = { lock: async () => {} };
-  const pieceOf = (call: Call) => (trx: Transaction<Schema>) =>
+  const pieceOf = (call: OperationCall) => (trx: Transaction<Schema>) =>
     perform(operations, trx, locks, { ...call, asked: asBuffers(call.asked) });
   return (calls, flushed) => {
     flush.wanted = flushed;

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, statSync, writeSync } from "node:fs";
 import { parentPort } from "node:worker_threads";
 import Database from "better-sqlite3";
-import type { Call, Operations } from "./operations.ts";
+import type { OperationCall, Operations } from "./operations.ts";
 import type { Performer } from "./sqlite-performer.ts";
 
 /*
@@ -10,7 +10,7 @@ import type { Performer } from "./sqlite-performer.ts";
  */
 
 /** Opens a connection. One with the role `read` rejects statements that write; the caller then sends them to one with `write`. */
-export interface Opening {
+export interface ConnectionRequest {
   readonly kind: "open";
   readonly path: string;
   readonly role: "read" | "write";
@@ -24,7 +24,7 @@ export interface Closing {
 }
 
 /** A request to the thread, which answers requests in their order. */
-export type Request = Opening | Statement | Calls | Closing;
+export type Request = ConnectionRequest | Statement | Calls | Closing;
 
 /** Runs one statement. */
 export interface Statement {
@@ -41,7 +41,7 @@ export interface Statement {
 export interface Calls {
   readonly kind: "calls";
   readonly flushed: boolean;
-  readonly calls: readonly Call[];
+  readonly calls: readonly OperationCall[];
 }
 
 /** An error as a message between threads. */
@@ -50,7 +50,7 @@ export interface Failure {
   readonly code: string | undefined;
 }
 
-export type ThreadReply =
+export type SqliteReply =
   | {
       readonly kind: "rows";
       readonly rows: Record<string, unknown>[];
@@ -93,7 +93,7 @@ async function handle(request: Request): Promise<void> {
   connection?.checkpointIfLarge();
 }
 
-async function answerTo(request: Request): Promise<[ThreadReply, ArrayBuffer[]?]> {
+async function answerTo(request: Request): Promise<[SqliteReply, ArrayBuffer[]?]> {
   try {
     if (request.kind === "open") {
       connection = new Connection(request);
@@ -118,7 +118,7 @@ function failureOf(error: unknown): Failure {
 
 class Connection {
   readonly #path: string;
-  readonly #role: Opening["role"];
+  readonly #role: ConnectionRequest["role"];
   readonly #database: Database.Database;
   readonly #statements = new Map<string, Database.Statement>();
   readonly #operations: string | null;
@@ -129,7 +129,7 @@ class Connection {
    * With WAL, commands and the reading thread can read while this thread writes. With synchronous=FULL, a commit survives a power
    * failure, not only a crash of the process.
    */
-  constructor({ path, role, operations }: Opening) {
+  constructor({ path, role, operations }: ConnectionRequest) {
     this.#path = path;
     this.#operations = operations;
     this.#role = role;
@@ -163,7 +163,7 @@ class Connection {
     this.#database.close();
   }
 
-  run({ begin, first, text, parameters }: Statement): [ThreadReply, ArrayBuffer[]?] {
+  run({ begin, first, text, parameters }: Statement): [SqliteReply, ArrayBuffer[]?] {
     try {
       if (begin) this.#begin(begin === "flushed");
       else if (this.#role === "write" && !this.inTransaction) this.#flushCommits(true);
@@ -184,7 +184,7 @@ class Connection {
     }
   }
 
-  async perform({ calls, flushed }: Calls): Promise<ThreadReply> {
+  async perform({ calls, flushed }: Calls): Promise<SqliteReply> {
     try {
       this.#performs ??= await this.#performer();
       const ended = await this.#performs(calls, flushed);

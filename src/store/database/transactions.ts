@@ -3,7 +3,7 @@ import type { Transaction } from "kysely";
 import type { Abilities, Database } from "./database.ts";
 import { StoreUnavailable } from "./errors.ts";
 import type { Notifier, StoreNotification } from "./notifier.ts";
-import { type Call, type Operation, runPieces } from "./operations.ts";
+import { type Operation, type OperationCall, runPieces } from "./operations.ts";
 import type { Schema } from "./schema.ts";
 
 type Work<T> = (trx: Transaction<Schema>) => Promise<T>;
@@ -54,7 +54,7 @@ interface Piece {
 
 interface Begun {
   readonly run: Work<unknown>;
-  readonly call: Call | null;
+  readonly call: OperationCall | null;
   readonly notifications: (value: unknown) => readonly StoreNotification[];
 }
 
@@ -132,7 +132,7 @@ export class Transactions {
 
   #add<T>(
     run: Work<T>,
-    call: Call | null,
+    call: OperationCall | null,
     flushed: boolean,
     notifications: (value: T) => readonly StoreNotification[],
   ): Promise<T> {

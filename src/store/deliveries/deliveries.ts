@@ -20,7 +20,7 @@ import {
   replay,
   replayFailed,
 } from "./replay.ts";
-import type { Delivery, DeliveryClaim, Message, RecentDeliveries, ReplayBounds } from "./types.ts";
+import type { Delivery, DeliveryClaim, DeliveryMessage, RecentDeliveries, ReplayBounds } from "./types.ts";
 import { insertUncountedDeliveries } from "./uncounted.ts";
 
 /**
@@ -62,7 +62,7 @@ export function deliveryStore(
     },
 
     /** The message of a claimed delivery; undefined if the delivery, or the submission or judgement that it reports, was deleted. */
-    async message({ id }: Pick<DeliveryClaim, "id">): Promise<Message | undefined> {
+    async message({ id }: Pick<DeliveryClaim, "id">): Promise<DeliveryMessage | undefined> {
       const row = await db
         .selectFrom("deliveries")
         .select(["submission_seq", "judgement_seq", "body", "callback"])

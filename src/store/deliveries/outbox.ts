@@ -4,7 +4,7 @@ import type { Schema } from "../database/schema.ts";
 import type { DeliveryKind } from "./types.ts";
 
 /** A submission or judgement that a transaction ends, with the sequence number of one of the two. */
-export interface Ended {
+export interface EndedWork {
   readonly id: string;
   readonly project_id: string | null;
   readonly submission_seq?: number;
@@ -16,7 +16,7 @@ export interface Ended {
  * the result and its deliveries are stored together or not at all.
  * @returns whether a delivery was added.
  */
-export async function insertDeliveries(trx: Transaction<Schema>, ended: Ended, nowMs: number): Promise<boolean> {
+export async function insertDeliveries(trx: Transaction<Schema>, ended: EndedWork, nowMs: number): Promise<boolean> {
   if (ended.project_id === null) return false;
   const endpoints = await trx
     .selectFrom("endpoints")

@@ -32,7 +32,7 @@ export interface DeliveryClaim {
 export type DeliveryKind = "result" | "replay" | "test";
 
 /** The message of a delivery: an ended submission or judgement, the submission of a callback, or the body of a test. */
-export type Message =
+export type DeliveryMessage =
   | { readonly foreign: ForeignSubmission }
   | { readonly submission: Submission }
   | { readonly judgement: Judgement }

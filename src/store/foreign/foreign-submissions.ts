@@ -5,7 +5,7 @@ import type { AccountReads } from "../database/account-reads.ts";
 import type { Database } from "../database/database.ts";
 import type { Schema } from "../database/schema.ts";
 import { PROGRAM_COLUMNS, toProgram } from "../submissions/rows.ts";
-import type { Admit } from "../submissions/types.ts";
+import type { ReserveMemory } from "../submissions/types.ts";
 
 export type ForeignSubmissionStore = ReturnType<typeof foreignSubmissionStore>;
 
@@ -30,7 +30,7 @@ export function foreignSubmissionStore({ db }: Database, reads: AccountReads) {
      * @param how.admit awaited with the size of these data before they are read.
      * @returns undefined if the submission did not come through this API, or was deleted.
      */
-    about: (api: string, submission: Submission, how?: { readonly sent: boolean; readonly admit: Admit }) =>
+    about: (api: string, submission: Submission, how?: { readonly sent: boolean; readonly admit: ReserveMemory }) =>
       readForeign(db, submission, { api, ...how }),
 
     /** The program and the opaque bytes that the client sent; null if the submission has been deleted. */
@@ -99,7 +99,7 @@ export function foreignSubmissionStore({ db }: Database, reads: AccountReads) {
 export async function readForeign(
   db: Kysely<Schema>,
   submission: Submission,
-  { api, sent = false, admit }: { readonly api?: string; readonly sent?: boolean; readonly admit?: Admit } = {},
+  { api, sent = false, admit }: { readonly api?: string; readonly sent?: boolean; readonly admit?: ReserveMemory } = {},
 ): Promise<ForeignSubmission | undefined> {
   const row = await ofSubmission(db, submission.id)
     .leftJoin("outcomes", "outcomes.submission_seq", "foreign_submissions.submission_seq")

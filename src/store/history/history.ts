@@ -6,7 +6,16 @@ import { countDeliveries, countEnds, hasUncountedDeliveries } from "./count.ts";
 import { addLoad, readQueue } from "./load.ts";
 import { mergeAndExpire } from "./merge-and-expire.ts";
 import { readDeliveries, readEnds, readFailing, readGroups, readLoad } from "./read-history.ts";
-import type { Counts, DeliveryCount, EndsOf, FailingEndpoint, Group, GroupBy, LoadCount, Range } from "./types.ts";
+import type {
+  Counts,
+  DeliveryCount,
+  EndsOf,
+  FailingEndpoint,
+  GroupBy,
+  GroupCounts,
+  HistoryRange,
+  LoadCount,
+} from "./types.ts";
 
 export type HistoryStore = ReturnType<typeof historyStore>;
 
@@ -63,22 +72,22 @@ export function historyStore(
     },
 
     /** The numbers of ended submissions, and their wait and run times. */
-    read: (range: Range): Promise<Counts> => reads.run(range.accountIds, () => readEnds(db, range)),
+    read: (range: HistoryRange): Promise<Counts> => reads.run(range.accountIds, () => readEnds(db, range)),
 
     /** The `most` groups with the most ended submissions, the largest group first. */
-    groups: (range: Range, by: GroupBy, most: number): Promise<readonly Group[]> =>
+    groups: (range: HistoryRange, by: GroupBy, most: number): Promise<readonly GroupCounts[]> =>
       reads.run(range.accountIds, () => readGroups(db, range, by, most)),
 
     /** The numbers of ended submissions of a key, or of the keys of a project. @param range.accountIds the account of the key or project. */
-    readOf: (range: Range, of: EndsOf): Promise<Counts["ended"]> =>
+    readOf: (range: HistoryRange, of: EndsOf): Promise<Counts["ended"]> =>
       reads.run(range.accountIds, () => readEnds(db, range, of)).then(({ ended }) => ended),
 
     /** The numbers of ended deliveries. @param endpointId only deliveries to this endpoint; all endpoints by default. */
-    deliveries: (range: Range, endpointId?: string): Promise<readonly DeliveryCount[]> =>
+    deliveries: (range: HistoryRange, endpointId?: string): Promise<readonly DeliveryCount[]> =>
       reads.run(range.accountIds, () => readDeliveries(db, range, endpointId)),
 
     /** The `most` endpoints with the most failed deliveries, including removed endpoints. */
-    failing: (range: Range, most: number): Promise<readonly FailingEndpoint[]> =>
+    failing: (range: HistoryRange, most: number): Promise<readonly FailingEndpoint[]> =>
       reads.run(range.accountIds, () => readFailing(db, range, most)),
 
     /** Texts that change when something of these accounts changes (`Marks`). @param accountIds null for all accounts. */
@@ -88,6 +97,7 @@ export function historyStore(
     totalsMark: (accountIds: readonly string[] | null): Promise<string> => readTotalsMark(db, accountIds, now()),
 
     /** The highest load in each bucket. At times that have no bucket in the result, no service recorded the load. */
-    load: (range: Range): Promise<readonly LoadCount[]> => reads.run(range.accountIds, () => readLoad(db, range)),
+    load: (range: HistoryRange): Promise<readonly LoadCount[]> =>
+      reads.run(range.accountIds, () => readLoad(db, range)),
   };
 }

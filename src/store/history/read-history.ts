@@ -1,13 +1,22 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { Schema } from "../database/schema.ts";
 import { WHOLE } from "./load.ts";
-import type { Counts, DeliveryCount, EndsOf, FailingEndpoint, Group, GroupBy, LoadCount, Range } from "./types.ts";
+import type {
+  Counts,
+  DeliveryCount,
+  EndsOf,
+  FailingEndpoint,
+  GroupBy,
+  GroupCounts,
+  HistoryRange,
+  LoadCount,
+} from "./types.ts";
 
 /* Reads of the aggregates. The time of a read depends on the number of their rows in the range, not on the number of records. */
 
 type Amount = { readonly amount: number | string };
 
-export async function readEnds(db: Kysely<Schema>, range: Range, of?: EndsOf): Promise<Counts> {
+export async function readEnds(db: Kysely<Schema>, range: HistoryRange, of?: EndsOf): Promise<Counts> {
   if (range.accountIds?.length === 0) return { ended: [], times: [] };
   const { table, only } = of ? ofKeys(of) : { table: sql`history`, only: sql`` };
   const ended = await sql<{ at: number; verdict: string } & Amount>`
@@ -40,7 +49,12 @@ const GROUPED: Readonly<Record<GroupBy, { readonly from: RawBuilder<unknown>; re
     },
   };
 
-export async function readGroups(db: Kysely<Schema>, range: Range, by: GroupBy, most: number): Promise<Group[]> {
+export async function readGroups(
+  db: Kysely<Schema>,
+  range: HistoryRange,
+  by: GroupBy,
+  most: number,
+): Promise<GroupCounts[]> {
   if (range.accountIds?.length === 0) return [];
   const { from, column } = GROUPED[by];
   const { rows: largest } = await sql<{ id: string } & Amount>`
@@ -69,7 +83,7 @@ async function namesOf(db: Kysely<Schema>, by: GroupBy, ids: readonly string[]):
 
 export async function readDeliveries(
   db: Kysely<Schema>,
-  range: Range,
+  range: HistoryRange,
   endpointId: string | undefined,
 ): Promise<DeliveryCount[]> {
   if (range.accountIds?.length === 0) return [];
@@ -80,7 +94,7 @@ export async function readDeliveries(
   return rows.map(counted);
 }
 
-export async function readFailing(db: Kysely<Schema>, range: Range, most: number): Promise<FailingEndpoint[]> {
+export async function readFailing(db: Kysely<Schema>, range: HistoryRange, most: number): Promise<FailingEndpoint[]> {
   if (range.accountIds?.length === 0) return [];
   const { rows } = await sql<{ id: string; url: string; removed_at: number | null; failed: number | string }>`
     select endpoints.id, url, removed_at, failed from (
@@ -95,7 +109,7 @@ export async function readFailing(db: Kysely<Schema>, range: Range, most: number
   }));
 }
 
-export async function readLoad(db: Kysely<Schema>, range: Range): Promise<LoadCount[]> {
+export async function readLoad(db: Kysely<Schema>, range: HistoryRange): Promise<LoadCount[]> {
   // The slots serve all accounts. The whole service has a row for each minute in which it ran; an account has rows only for minutes in
   // which it had pending or running submissions.
   const whole = await sql<{ at: number } & Record<"pending" | "running" | "slots", number>>`
@@ -115,12 +129,12 @@ export async function readLoad(db: Kysely<Schema>, range: Range): Promise<LoadCo
   });
 }
 
-function bucket({ bucketMs }: Range): RawBuilder<number> {
+function bucket({ bucketMs }: HistoryRange): RawBuilder<number> {
   return sql`at - at % ${sql.lit(bucketMs)}`;
 }
 
 /** The condition for the rows of the range. An index begins with its columns: that of accounts, or the primary key. */
-function within({ fromMs, untilMs, accountIds }: Range): RawBuilder<unknown> {
+function within({ fromMs, untilMs, accountIds }: HistoryRange): RawBuilder<unknown> {
   const among = accountIds ? sql`and account_id in (${sql.join(accountIds)})` : sql``;
   return sql`at >= ${fromMs} and at < ${untilMs} ${among}`;
 }

@@ -1,5 +1,5 @@
 /** A part of the history, divided into buckets of equal length. The field `at` of a result is the time at which its bucket begins. */
-export interface Range {
+export interface HistoryRange {
   readonly fromMs: number;
   /** The first time that is not in the range. */
   readonly untilMs: number;
@@ -11,7 +11,7 @@ export interface Range {
 export type GroupBy = "language" | "key" | "project";
 
 /** The ended submissions of one language, key or project. */
-export interface Group {
+export interface GroupCounts {
   /** The language, or the id of the key or project; empty for submissions without a project. */
   readonly id: string;
   /** The name of the key or project; `id` if there is none. */

@@ -22,7 +22,7 @@ import type { Transactions } from "../database/transactions.ts";
 import { between, newestFirst } from "../search/newest.ts";
 import { toProgram } from "../submissions/rows.ts";
 import { cancelJudgement } from "./advance.ts";
-import type { JudgementSearch, NewVersion, Rejudged } from "./types.ts";
+import type { JudgementFilter, NewVersion, Rejudged } from "./types.ts";
 import { keepComplete, putVersion } from "./versions.ts";
 
 /** The most judgements that one search reads: bounds how long a search for a rare verdict delays other work. */
@@ -66,7 +66,7 @@ export function judgementStore(
      * @returns `next`: `before` for a further search, also if this one found fewer than `max`; null if no older ones are left.
      */
     search(
-      which: JudgementSearch,
+      which: JudgementFilter,
     ): Promise<{ readonly found: readonly FoundJudgement[]; readonly next: number | null }> {
       return reads.run(which.accountId, () => search(db, which));
     },
@@ -154,7 +154,7 @@ export function judgementStore(
   };
 }
 
-async function search(db: Kysely<Schema>, { accountId, problemId, before, max, ...which }: JudgementSearch) {
+async function search(db: Kysely<Schema>, { accountId, problemId, before, max, ...which }: JudgementFilter) {
   const below = before ?? Number.MAX_SAFE_INTEGER;
   const newest = newestFirst(accountId, problemId);
   const range = between({ accountId, problemId }, 0, below);

@@ -47,7 +47,7 @@ export interface Rejudged {
   readonly problem: ProblemReference | null;
 }
 
-export interface JudgementSearch {
+export interface JudgementFilter {
   readonly accountId: string;
   readonly status?: Status | undefined;
   readonly verdict?: JudgementVerdict | undefined;

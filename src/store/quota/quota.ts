@@ -3,7 +3,7 @@ import { inTime, READ_PATIENCE_MS } from "../database/in-time.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { OPERATIONS } from "../operations.ts";
 import { RecentRequests, WINDOW_MS } from "./recent-requests.ts";
-import type { Numbered, Take, Taken } from "./take.ts";
+import type { NumberedRequest, Take, Taken } from "./take.ts";
 
 export type QuotaStore = ReturnType<typeof quotaStore>;
 
@@ -32,7 +32,7 @@ export function quotaStore({ abilities }: Database, transactions: Transactions, 
       if (taken !== undefined) return taken;
     }
   };
-  const oldest = new Map<string, Numbered>();
+  const oldest = new Map<string, NumberedRequest>();
   const recent = abilities.oneWriter ? new RecentRequests() : null;
   /** The number of requests that wait to be counted in the database; while there are any, further requests that only read do not wait. */
   let uncounted = 0;

@@ -13,7 +13,7 @@ export interface Take {
 }
 
 /** A request by its number, with its time. */
-export interface Numbered {
+export interface NumberedRequest {
   readonly n: number;
   readonly at: number;
 }
@@ -24,7 +24,7 @@ export interface Taken {
   /** The number of the newest request of the key. */
   readonly newest: number;
   /** The oldest request in the window; null if there is none. */
-  readonly first: Numbered | null;
+  readonly first: NumberedRequest | null;
 }
 
 /** The requests of a key in the database. */
@@ -35,7 +35,7 @@ interface Newest {
   /** The time of the newest request; null if there is none. */
   readonly at: number | null;
   /** The oldest request in the window; null if there is none. */
-  readonly first: Numbered | null;
+  readonly first: NumberedRequest | null;
 }
 
 /**
@@ -60,7 +60,7 @@ async function takeSome(trx: Transaction<Schema>, all: readonly Take[], nowMs: n
   }
   const places = await readPlaces(trx, newest, byKey);
   const answers = new Map<Take, Taken>();
-  const passed: { take: Take; first: Numbered; rows: { key_id: string; n: number; at: number }[] }[] = [];
+  const passed: { take: Take; first: NumberedRequest; rows: { key_id: string; n: number; at: number }[] }[] = [];
   for (const { keyId, n, at, first } of newest) {
     const ownAt = Math.max(nowMs, at ?? 0);
     const oldest = first ?? { n: n + 1, at: ownAt };

@@ -7,7 +7,7 @@ import type { Database } from "../database/database.ts";
 import type { Row, Schema } from "../database/schema.ts";
 import { readJudgementOf } from "../judgements/judgements.ts";
 import { toProgram } from "../submissions/rows.ts";
-import type { Admit } from "../submissions/types.ts";
+import type { ReserveMemory } from "../submissions/types.ts";
 import { countRows, SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
 import type { ContentStart, FoundJudgement, JudgementSearch, ReadJudgement, Total } from "./types.ts";
 
@@ -20,7 +20,7 @@ const COLUMNS = [
 
 export type JudgementSearchStore = ReturnType<typeof judgementSearch>;
 
-/** Searches judgements for the dashboard, as `SubmissionSearch` searches submissions. */
+/** Searches judgements for the dashboard, as `submissionSearch()` searches submissions. */
 export function judgementSearch({ db }: Database, reads: AccountReads) {
   return {
     /** The number of matches among the newest 10,000 judgements of each account (`countRows`). */
@@ -42,7 +42,11 @@ export function judgementSearch({ db }: Database, reads: AccountReads) {
      * @param admit awaited with the size of the program before it is read.
      * @returns undefined for an unknown id, and for a judgement of another account.
      */
-    async read(id: string, accountIds: readonly string[] | null, admit: Admit): Promise<ReadJudgement | undefined> {
+    async read(
+      id: string,
+      accountIds: readonly string[] | null,
+      admit: ReserveMemory,
+    ): Promise<ReadJudgement | undefined> {
       const row = await db
         .selectFrom("judgements")
         .select([...SHARED_COLUMNS, ...COLUMNS])

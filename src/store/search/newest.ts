@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import type { Row, Schema } from "../database/schema.ts";
-import type { JudgementSearch, Named, Search, Total } from "./types.ts";
+import type { JudgementSearch, Named, SubmissionSearch, Total } from "./types.ts";
 
 /** The most rows of an account that one search reads: bounds how long a search delays other work on SQLite. */
 const MAX_READ = 5_000;
@@ -48,7 +48,7 @@ interface Source<T extends Table, Column extends keyof Tables[T]> {
 type RowOf<T extends Table, Column extends keyof Tables[T]> = SharedRow & Pick<Tables[T], Column>;
 
 /** A search of either table. Only submissions have a cause, and only judgements have a problem. */
-type AnySearch = Search & JudgementSearch;
+type AnySearch = SubmissionSearch & JudgementSearch;
 
 /**
  * Finds rows, in the order of their acceptance. One search reads a bounded number of rows, so it may find fewer than `max` although there
@@ -222,7 +222,7 @@ export function newestFirst(accountId: string | null, problemId: string | undefi
   return inOrderOf(accountId, problemId, "newest");
 }
 
-function inOrderOf(accountId: string | null, problemId: string | undefined, order: Search["order"]) {
+function inOrderOf(accountId: string | null, problemId: string | undefined, order: SubmissionSearch["order"]) {
   const direction = order === "oldest" ? "asc" : "desc";
   const columns =
     accountId === null

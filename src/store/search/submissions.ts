@@ -8,13 +8,13 @@ import { loadPrograms } from "../submissions/programs.ts";
 import { complete, readHeads } from "../submissions/read.ts";
 import { statusOf } from "../submissions/rows.ts";
 import { samplesOf } from "../submissions/samples.ts";
-import type { Admit } from "../submissions/types.ts";
+import type { ReserveMemory } from "../submissions/types.ts";
 import { countRows, SHARED_COLUMNS, type SharedRow, searchRows, withNames } from "./newest.ts";
-import type { FoundSubmission, ReadSubmission, Search, TestOf, Total } from "./types.ts";
+import type { FoundSubmission, ReadSubmission, SubmissionSearch, TestOf, Total } from "./types.ts";
 
 const COLUMNS = ["started_at", "cause"] as const satisfies readonly (keyof Row<"submissions">)[];
 
-export type SubmissionSearch = ReturnType<typeof submissionSearch>;
+export type SubmissionSearchStore = ReturnType<typeof submissionSearch>;
 
 /** Searches submissions for the dashboard. */
 export function submissionSearch({ db }: Database, reads: AccountReads) {
@@ -24,7 +24,9 @@ export function submissionSearch({ db }: Database, reads: AccountReads) {
      * `max` although there are more.
      * @returns `next`: `before` of a search that continues this one; null if there is nothing more.
      */
-    search(which: Search): Promise<{ readonly found: readonly FoundSubmission[]; readonly next: number | null }> {
+    search(
+      which: SubmissionSearch,
+    ): Promise<{ readonly found: readonly FoundSubmission[]; readonly next: number | null }> {
       return reads.run(which.accountIds, async () => {
         const { rows, next } = await searchRows(db, { table: "submissions", columns: COLUMNS }, which);
         return { found: await named(db, rows), next };
@@ -32,7 +34,7 @@ export function submissionSearch({ db }: Database, reads: AccountReads) {
     },
 
     /** The number of matches among the newest 10,000 submissions of each account (`countRows`). */
-    count(which: Search): Promise<Total> {
+    count(which: SubmissionSearch): Promise<Total> {
       return reads.run(which.accountIds, () => countRows(db, "submissions", which));
     },
 
@@ -41,7 +43,11 @@ export function submissionSearch({ db }: Database, reads: AccountReads) {
      * @param admit awaited before a large output, and before the input of a test, is read.
      * @returns undefined for an unknown id, and for a submission of another account.
      */
-    async read(id: string, accountIds: readonly string[] | null, admit?: Admit): Promise<ReadSubmission | undefined> {
+    async read(
+      id: string,
+      accountIds: readonly string[] | null,
+      admit?: ReserveMemory,
+    ): Promise<ReadSubmission | undefined> {
       const row = await db
         .selectFrom("submissions")
         .select([...SHARED_COLUMNS, ...COLUMNS, "live", "original_id", "judgement_seq", "test"])

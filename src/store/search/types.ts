@@ -88,13 +88,13 @@ export interface ContentStart {
 }
 
 /** A search for judgements. */
-export interface JudgementSearch extends Omit<Search, "cause"> {
+export interface JudgementSearch extends Omit<SubmissionSearch, "cause"> {
   /** Only judgements of the problem with this id, which may have been deleted. */
   readonly problemId?: string | undefined;
 }
 
 /** A search for submissions. Each condition that is undefined does not restrict the search. */
-export interface Search {
+export interface SubmissionSearch {
   /** Only submissions of these accounts; null for all accounts. */
   readonly accountIds: readonly string[] | null;
   readonly id?: string | undefined;

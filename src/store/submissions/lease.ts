@@ -104,7 +104,7 @@ function howItEnds({ outcome }: Finish): string {
 }
 
 /** A claimed submission that its worker gives up. `begun`: whether code of the program may have run. */
-export interface Release {
+export interface ReleasedLease {
   readonly lease: Lease;
   readonly begun: boolean;
 }
@@ -116,7 +116,7 @@ export interface Release {
 export async function release(
   trx: Transaction<Schema>,
   { lock }: Pick<Abilities, "lock">,
-  releases: readonly Release[],
+  releases: readonly ReleasedLease[],
   nowMs: number,
 ): Promise<Finished> {
   await lock(trx, "claim"); // a claim changes turns as well
@@ -130,7 +130,7 @@ export async function release(
     )
     .execute();
   const rows = new Map(found.map((row) => [row.id, row]));
-  const over = new Map<Release, Finish>();
+  const over = new Map<ReleasedLease, Finish>();
   for (const one of releases) {
     const row = rows.get(one.lease.submissionId);
     const outcome = one.begun && row ? endOfInterrupted(row) : null;

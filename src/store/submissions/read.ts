@@ -2,10 +2,10 @@ import { type Kysely, sql } from "kysely";
 import type { Submission } from "../../domain/submission.ts";
 import type { Row, Schema } from "../database/schema.ts";
 import { SUBMISSION_COLUMNS, toOutcome, toSubmission } from "./rows.ts";
-import type { Admit } from "./types.ts";
+import type { ReserveMemory } from "./types.ts";
 
 /** The id of the requested submission and the account of the request. */
-export interface Wanted {
+export interface ReadRequest {
   readonly id: string;
   readonly accountId: string;
 }
@@ -22,7 +22,7 @@ export interface Head {
 }
 
 /** Reads submissions, in the order of `wanted`; undefined where the account has no such submission. */
-export async function readHeads(db: Kysely<Schema>, wanted: readonly Wanted[]): Promise<(Head | undefined)[]> {
+export async function readHeads(db: Kysely<Schema>, wanted: readonly ReadRequest[]): Promise<(Head | undefined)[]> {
   // Clients choose the ids, and PostgreSQL rejects texts with U+0000.
   const ids = [...new Set(wanted.map(({ id }) => id).filter((id) => !id.includes("\0")))];
   if (ids.length === 0) return wanted.map(() => undefined);
@@ -58,7 +58,7 @@ export async function readEnded(db: Kysely<Schema>, seq: number): Promise<Submis
 }
 
 /** Reads a large output as well. @param admit awaited with its size before it is read; without `admit`, memory is not bounded. */
-export async function complete({ submission, output }: Head, admit?: Admit): Promise<Submission> {
+export async function complete({ submission, output }: Head, admit?: ReserveMemory): Promise<Submission> {
   if (!output) return submission;
   await admit?.(output.bytes);
   return await output.read();

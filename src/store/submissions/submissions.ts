@@ -13,10 +13,19 @@ import { OPERATIONS } from "../operations.ts";
 import { isNext } from "./claim.ts";
 import { CompletionWaiters } from "./completion-waiters.ts";
 import { countPending } from "./enqueue.ts";
-import { type CheckedRun, cancel, type Finish, type Release, readRunning, repeat, sweep, yieldSlot } from "./lease.ts";
-import { complete, type Head, readCompileOutput, readHeads, type Wanted } from "./read.ts";
+import {
+  type CheckedRun,
+  cancel,
+  type Finish,
+  type ReleasedLease,
+  readRunning,
+  repeat,
+  sweep,
+  yieldSlot,
+} from "./lease.ts";
+import { complete, type Head, type ReadRequest, readCompileOutput, readHeads } from "./read.ts";
 import { readSamples } from "./samples.ts";
-import type { Admit, Claim, Enqueue, Enqueued, Lease, Swept } from "./types.ts";
+import type { Claim, Enqueue, Enqueued, Lease, ReserveMemory, Swept } from "./types.ts";
 
 const WORK: StoreNotification = { kind: "work" };
 const ADDED: StoreNotification = { kind: "added" };
@@ -62,7 +71,7 @@ export function submissionStore(
     });
     return swept;
   };
-  const reads = new Batcher((wanted: readonly Wanted[]) => readHeads(db, wanted));
+  const reads = new Batcher((wanted: readonly ReadRequest[]) => readHeads(db, wanted));
   const enqueue = transactions.group({
     operation: OPERATIONS.enqueue,
     asked: (requests: readonly Enqueue[]) => ({ requests, nowMs: now() }),
@@ -83,7 +92,7 @@ export function submissionStore(
   });
   const release = transactions.group({
     operation: OPERATIONS.release,
-    asked: (releases: readonly Release[]) => ({ releases, nowMs: now() }),
+    asked: (releases: readonly ReleasedLease[]) => ({ releases, nowMs: now() }),
     answers: ({ valid }) => valid,
     notifications: ({ valid, notifications }) => (valid.includes(true) ? [...notifications, WORK] : []),
   });
@@ -231,7 +240,7 @@ export function submissionStore(
      * Reads a submission with its output. @param admit awaited before a large output is read.
      * @returns undefined for an unknown id and for a submission of another account.
      */
-    async get(id: string, accountId: string, admit?: Admit): Promise<Submission | undefined> {
+    async get(id: string, accountId: string, admit?: ReserveMemory): Promise<Submission | undefined> {
       const head = await reads.add({ id, accountId });
       return head && (await complete(head, admit));
     },
@@ -248,7 +257,7 @@ export function submissionStore(
       id: string,
       accountId: string,
       signal: AbortSignal,
-      admit?: Admit,
+      admit?: ReserveMemory,
       accepted = false,
     ): Promise<Submission | undefined> {
       // With several writers, another process may have ended the submission already.

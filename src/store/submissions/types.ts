@@ -101,7 +101,7 @@ export interface Swept {
 }
 
 /** Resolves when the reader may hold so many bytes. If it rejects, the read fails with the same error. */
-export type Admit = (bytes: number) => Promise<void>;
+export type ReserveMemory = (bytes: number) => Promise<void>;
 
 /** An account, or one key of it. */
 export interface Whose {

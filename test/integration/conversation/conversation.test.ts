@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
 import { within } from "../../../bench/load/database.ts";
-import { type Conversation, follow, type ProgramEnd } from "../../../src/conversation/conversation.ts";
+import { type Conversation, follow, type WorkerSide } from "../../../src/conversation/conversation.ts";
 import { Conversations } from "../../../src/conversation/conversations.ts";
 import type { LiveInput } from "../../../src/store/live/input.ts";
 import { MAX_LIVE_INPUT } from "../../../src/store/live/input.ts";
@@ -72,7 +72,7 @@ class Program {
   readonly #over = new AbortController();
   readonly ended: Promise<void>;
 
-  constructor(end: ProgramEnd) {
+  constructor(end: WorkerSide) {
     this.ended = (async () => {
       for await (const input of end.inputs(this.#over.signal)) this.got.push(input);
     })();

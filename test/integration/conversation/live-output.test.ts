@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
-import { LiveOutput } from "../../../src/conversation/stored.ts";
+import { LiveOutputWriter } from "../../../src/conversation/stored.ts";
 import { StoreUnavailable } from "../../../src/store/database/errors.ts";
 import type { LiveStore } from "../../../src/store/live/output.ts";
 import { addKey, enqueue, temporaryStore } from "../../support/store/temporary.ts";
@@ -17,7 +17,7 @@ async function watched(t: TestContext, wrap: (live: LiveStore) => LiveStore = (l
   assert.ok(claim);
   const logs: string[] = [];
   const log = pino({}, { write: (line: string) => logs.push(line) });
-  const live = new LiveOutput({ live: wrap(store.live) }, claim, log, EVERY_MS);
+  const live = new LiveOutputWriter({ live: wrap(store.live) }, claim, log, EVERY_MS);
   const look = async () => (await store.live.readAfter(claim.submission.id, null))?.pieces ?? [];
   return { live, look, logs };
 }

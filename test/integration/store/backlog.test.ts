@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type RawBuilder, sql } from "kysely";
-import { NOTHING_MEASURED } from "../../../src/domain/progress.ts";
+import { NO_RUN_TOTALS } from "../../../src/domain/progress.ts";
 import type { Database } from "../../../src/store/database/database.ts";
 import { openDatabase } from "../../../src/store/open.ts";
 import { dueNow, ended, runningNow, waiting } from "../../../src/store/queue/backlog.ts";
@@ -74,7 +74,7 @@ onEachDatabase((temporary) => {
     const [claim] = await store.submissions.claim("w", 60_000, 1);
     assert.ok(claim);
     clock.nowMs += 400_000;
-    await store.submissions.yieldSlot(claim.lease, { runs: 1, measured: NOTHING_MEASURED, nextPass: null });
+    await store.submissions.yieldSlot(claim.lease, { runs: 1, measured: NO_RUN_TOTALS, nextPass: null });
     const seen = async () => {
       const { pending, held, oldestPendingMs } = await store.backlog();
       return [pending, held, oldestPendingMs];

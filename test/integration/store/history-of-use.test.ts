@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { internalError } from "../../../src/domain/outcome.ts";
-import type { Counts, Range } from "../../../src/store/history/types.ts";
+import type { Counts, HistoryRange } from "../../../src/store/history/types.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { countAll, end } from "../../support/store/history.ts";
 import { addKey, enqueue, onEachDatabase, START_MS } from "../../support/store/temporary.ts";
@@ -28,7 +28,7 @@ onEachDatabase((temporaryStore) => {
     clock.nowMs = MINUTE + MINUTE_MS;
     await end(store, clock, other, { outcome: internalError("x") });
     await countAll(store);
-    const groups = async (by: "language" | "key" | "project", most: number, of = ALL as Range) =>
+    const groups = async (by: "language" | "key" | "project", most: number, of = ALL as HistoryRange) =>
       (await store.history.groups(of, by, most)).map(({ id, name, ended }) => [id, name, sorted(ended)]);
     const [atFirst, atSecond] = [MINUTE, MINUTE + MINUTE_MS];
     const ofShop = [

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test } from "node:test";
 import { FOREIGN_APIS } from "../../../src/compat/apis.ts";
-import type { Group, JudgementVerdict, Stop } from "../../../src/domain/judgement.ts";
+import type { JudgementVerdict, Stop, TestGroup } from "../../../src/domain/judgement.ts";
 import { toJudgementRecord } from "../../../src/domain/judgement-record.ts";
-import type { DeliveryClaim, Message } from "../../../src/store/deliveries/types.ts";
+import type { DeliveryClaim, DeliveryMessage } from "../../../src/store/deliveries/types.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { bodyOf } from "../../../src/webhooks/body.ts";
 import { AC, addJudgement, finish, LEASE_MS, TLE } from "../../support/store/judgements.ts";
@@ -116,12 +116,12 @@ onEachDatabase((temporaryStore) => {
   test("tests that passed before the failure of an earlier one earn nothing", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a", { concurrency: 20 });
-    const groups: Group[] = [
+    const groups: TestGroup[] = [
       { name: "a", rule: "sum", depends: [] },
       { name: "b", rule: "sum", depends: ["a"] },
     ];
     const verdicts: readonly JudgementVerdict[] = ["AC", "WA", "AC", "AC", "AC"];
-    const judged = async (stop: Stop, which: { readonly groups?: readonly Group[] }, isSlow: boolean) => {
+    const judged = async (stop: Stop, which: { readonly groups?: readonly TestGroup[] }, isSlow: boolean) => {
       const of = which.groups ? ["a", "a", "a", "b", "b"] : [];
       const { id } = await addJudgement(store, key, { answers: Array(5).fill("x"), stop, of, ...which });
       for (;;) {
@@ -181,7 +181,7 @@ onEachDatabase((temporaryStore) => {
   test("points are those of the groups, and an internal error of any run is the judgement's", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a", { concurrency: 20 });
-    const groups: Group[] = [
+    const groups: TestGroup[] = [
       { name: "a", rule: "sum", depends: [] },
       { name: "b", rule: "min", depends: ["a"] },
     ];
@@ -206,7 +206,7 @@ onEachDatabase((temporaryStore) => {
   test("a group of a package ends at its first failure, and its checker can give the points of the group", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "a", { concurrency: 20 });
-    const groups: Group[] = [
+    const groups: TestGroup[] = [
       { name: "a", rule: "sum", depends: [], breaks: true },
       { name: "b", rule: "min", depends: [] },
     ];
@@ -366,7 +366,9 @@ onEachDatabase((temporaryStore) => {
       [[id, "result"]],
     );
     const [claim] = claimed as [DeliveryClaim];
-    const body = Buffer.concat(await bodyOf((await store.deliveries.message(claim)) as Message, "owner", FOREIGN_APIS));
+    const body = Buffer.concat(
+      await bodyOf((await store.deliveries.message(claim)) as DeliveryMessage, "owner", FOREIGN_APIS),
+    );
     const { type, timestamp, data } = JSON.parse(body.toString());
     assert.deepEqual(
       [type, timestamp, data.id, data.verdict],

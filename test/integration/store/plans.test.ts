@@ -6,7 +6,7 @@ import pg from "pg";
 import { within } from "../../../bench/load/database.ts";
 import { seed } from "../../../bench/load/seed.ts";
 import type { DatabaseLocation } from "../../../src/domain/database.ts";
-import { type Call, perform, runPieces } from "../../../src/store/database/operations.ts";
+import { type OperationCall, perform, runPieces } from "../../../src/store/database/operations.ts";
 import { BY_INDEX } from "../../../src/store/database/postgres.ts";
 import type { Schema } from "../../../src/store/database/schema.ts";
 import { SqliteLinks, sqliteDialect } from "../../../src/store/database/sqlite-driver.ts";
@@ -314,7 +314,7 @@ async function recorded(t: TestContext, { kind }: DatabaseLocation, work: () => 
       return Reflect.apply(ask, this, [request]);
     });
     // The calls run one by one in this thread, because statements inside the store's thread cannot be recorded.
-    t.mock.method(SqliteLinks.prototype, "performAll", function (this: SqliteLinks, calls: readonly Call[]) {
+    t.mock.method(SqliteLinks.prototype, "performAll", function (this: SqliteLinks, calls: readonly OperationCall[]) {
       const db = new Kysely<Schema>({ dialect: sqliteDialect(this, true) });
       const locks = { lock: async () => {} };
       const pieces = calls.map((call) => (trx: Transaction<Schema>) => perform(OPERATIONS, trx, locks, call));

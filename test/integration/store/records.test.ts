@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import { within } from "../../../bench/load/database.ts";
 import type { DatabaseLocation } from "../../../src/domain/database.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
-import type { Search } from "../../../src/store/search/types.ts";
+import type { SubmissionSearch } from "../../../src/store/search/types.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { addKey, enqueue, onEachDatabase, START_MS } from "../../support/store/temporary.ts";
 import { addProject, DONE } from "../../support/webhooks/project.ts";
@@ -12,7 +12,7 @@ import { addProject, DONE } from "../../support/webhooks/project.ts";
 const HOUR_MS = 3_600_000;
 
 /** Finds all matches, in order, by as many searches as necessary. */
-async function all(store: Store, which: Partial<Search>): Promise<{ ids: string[]; searches: number }> {
+async function all(store: Store, which: Partial<SubmissionSearch>): Promise<{ ids: string[]; searches: number }> {
   const ids: string[] = [];
   let searches = 0;
   for (let before: number | undefined | null; before !== null; searches++) {
@@ -61,7 +61,7 @@ onEachDatabase((temporaryStore) => {
     await within(database, ({ db }) =>
       db.updateTable("submissions").set({ project_id: project.id }).where("account_id", "=", shop.accountId).execute(),
     );
-    const names = async (which: Partial<Search>) => {
+    const names = async (which: Partial<SubmissionSearch>) => {
       const { ids } = await all(store, which);
       return ids.map((id) => Object.entries(made).find(([, one]) => one === id)?.[0]);
     };

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Checked } from "../../../src/domain/check.ts";
-import type { Group, JudgementVerdict, ProblemReference, Stop } from "../../../src/domain/judgement.ts";
+import type { JudgementVerdict, ProblemReference, Stop, TestGroup } from "../../../src/domain/judgement.ts";
 import { internalError, type Outcome } from "../../../src/domain/outcome.ts";
 import { newSubmission, programOf, type SubmitRequest } from "../../../src/domain/submission.ts";
 import type { NewVersion } from "../../../src/store/judgements/types.ts";
@@ -19,7 +19,7 @@ interface Added {
 export function newVersion(
   accountId: string,
   answers: readonly string[],
-  groups: readonly Group[] = [{ name: "", rule: "sum", depends: [] }],
+  groups: readonly TestGroup[] = [{ name: "", rule: "sum", depends: [] }],
   of: readonly string[] = [],
 ): NewVersion {
   const tests = answers.map((_, at) => ({
@@ -84,7 +84,7 @@ export async function addJudgement(
     readonly code?: string;
     readonly answers: readonly string[];
     readonly stop?: Stop;
-    readonly groups?: readonly Group[];
+    readonly groups?: readonly TestGroup[];
     /** The group of each test. */
     readonly of?: readonly string[];
     readonly idempotencyKey?: string;

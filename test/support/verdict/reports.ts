@@ -71,7 +71,7 @@ export function teardown(changes: Partial<TeardownReport> = {}): TeardownReport 
     zombies: 0,
     residualMounts: [],
     groupsLeft: [],
-    collectionErrors: [],
+    unreadFacts: [],
     ...changes,
   };
 }

@@ -27,9 +27,9 @@ after(async () => {
 });
 
 function assertGone({ teardown, controlsMissing }: StepReport): void {
-  const { reaped, populated, pidsLeft, zombies, residualMounts, groupsLeft, collectionErrors } = teardown;
+  const { reaped, populated, pidsLeft, zombies, residualMounts, groupsLeft, unreadFacts } = teardown;
   assert.deepEqual([controlsMissing, reaped, populated || false, pidsLeft, zombies], [[], true, false, 0, 0]);
-  assert.deepEqual([residualMounts, groupsLeft, collectionErrors], [[], [], []]);
+  assert.deepEqual([residualMounts, groupsLeft, unreadFacts], [[], [], []]);
 }
 
 /** Runs a step that leaves files, then a step that executes `./main` in the same directory. */

@@ -242,7 +242,7 @@ for (const [name, { program, peer, ends, first, more }] of Object.entries(CASES)
       const wanted = ends[at] ?? "";
       if (typeof wanted === "string") assert.equal(end(one), wanted, said);
       else assert.match(end(one), wanted, said);
-      assert.deepEqual([one.controlsMissing, one.teardown.collectionErrors], [[], []]);
+      assert.deepEqual([one.controlsMissing, one.teardown.unreadFacts], [[], []]);
       assert.deepEqual([one.teardown.reaped, one.teardown.pidsLeft, one.teardown.groupsLeft], [true, 0, []]);
     }
     if (first) assert.deepEqual([report.endedFirst, ofPeer.endedFirst], [first === "program", first === "peer"], said);

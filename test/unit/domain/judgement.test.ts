@@ -5,12 +5,12 @@ import {
   advance,
   decodeStates,
   encodeStates,
-  type Group,
   groupScores,
   JUDGEMENT_VERDICTS,
   type JudgementVerdict,
   mostPoints,
   type Stop,
+  type TestGroup,
   type TestMeta,
   type TestState,
   verdictIn,
@@ -18,14 +18,14 @@ import {
 } from "../../../src/domain/judgement.ts";
 import { cancelled, internalError, type Outcome } from "../../../src/domain/outcome.ts";
 
-const ALL: readonly Group[] = [{ name: "", rule: "sum", depends: [] }];
+const ALL: readonly TestGroup[] = [{ name: "", rule: "sum", depends: [] }];
 
 /** Tests of one point in these groups. */
 function testsIn(groups: readonly string[]): TestMeta[] {
   return groups.map((group, at) => ({ name: String(at), group, points: 1, limits: {} }));
 }
 
-function next(states: string, stop: Stop, groups: readonly Group[] = ALL, of: readonly string[] = []) {
+function next(states: string, stop: Stop, groups: readonly TestGroup[] = ALL, of: readonly string[] = []) {
   const tests = testsIn([...states].map((_, at) => of[at] ?? ""));
   return advance(decodeStates(states), { tests, groups }, { stop, mostQueued: 8 });
 }
@@ -76,7 +76,7 @@ test("a busy key has one run of each judgement in its queue", () => {
 });
 
 test("a group waits for the groups that it depends on, and is left out if one of them failed", () => {
-  const groups: Group[] = [
+  const groups: TestGroup[] = [
     { name: "a", rule: "min", depends: [] },
     { name: "b", rule: "min", depends: ["a"] },
     { name: "c", rule: "sum", depends: ["b"] },
@@ -93,7 +93,7 @@ test("a group waits for the groups that it depends on, and is left out if one of
 });
 
 test("a group of a package can end at its first failure, and later tests that have ended earn nothing", () => {
-  const groups: Group[] = [
+  const groups: TestGroup[] = [
     { name: "a", rule: "sum", depends: [], breaks: true },
     { name: "b", rule: "sum", depends: [] },
   ];
@@ -112,7 +112,7 @@ test("a group of a package can end at its first failure, and later tests that ha
 
 test("a checker can give the points of the test, or of its group if the smallest ones count", () => {
   const tests = testsIn(["a", "b", "b", "c", "d"]);
-  const groups: Group[] = [
+  const groups: TestGroup[] = [
     { name: "a", rule: "sum", depends: [] },
     { name: "b", rule: "min", depends: [] },
     { name: "d", rule: "min", depends: [], passFail: true },
@@ -146,7 +146,7 @@ test("states, verdict and points do not depend on the order in which runs end, a
     // Tests of one group one after the other, or between those of others.
     if (random(2) === 0) of.sort();
     const names = [...new Set(of)];
-    const groups = names.map((name, at): Group => {
+    const groups = names.map((name, at): TestGroup => {
       const depends = names.slice(0, at).filter(() => random(2) === 0);
       return { name, rule: pick(["sum", "min"]), depends, ...(random(3) === 0 && { breaks: true as const }) };
     });
@@ -161,7 +161,7 @@ test("states, verdict and points do not depend on the order in which runs end, a
 function endsOf(
   verdicts: readonly JudgementVerdict[],
   of: readonly string[],
-  groups: readonly Group[],
+  groups: readonly TestGroup[],
   stop: Stop,
 ): Set<string> {
   const tests = testsIn(of);
@@ -195,7 +195,7 @@ function endOf(
   verdict: JudgementVerdict | null,
   states: readonly TestState[],
   tests: readonly TestMeta[],
-  groups: readonly Group[],
+  groups: readonly TestGroup[],
 ): string {
   // The store has a share for each test that has ended, also if the judgement no longer needs it.
   const scores = groupScores(
@@ -210,7 +210,7 @@ function endOf(
 function specified(
   verdicts: readonly JudgementVerdict[],
   of: readonly string[],
-  groups: readonly Group[],
+  groups: readonly TestGroup[],
   stop: Stop,
 ): string {
   const states: TestState[] = verdicts.map(() => "skipped");
@@ -241,7 +241,7 @@ function specified(
 }
 
 test("points follow the rule of each group", () => {
-  const groups: Group[] = [
+  const groups: TestGroup[] = [
     { name: "a", rule: "sum", depends: [] },
     { name: "b", rule: "min", depends: [] },
   ];

@@ -130,7 +130,7 @@ test("decodes the teardown", () => {
     zombies: 0,
     residualMounts: [],
     groupsLeft: [],
-    collectionErrors: [],
+    unreadFacts: [],
   });
   const left = {
     REAPED: 0,
@@ -148,7 +148,7 @@ test("decodes the teardown", () => {
     zombies: 3,
     residualMounts: ["/box", "/tmp"],
     groupsLeft: ["memory/s0"],
-    collectionErrors: ["memory.peak: EIO", "proc: gone"],
+    unreadFacts: ["memory.peak: EIO", "proc: gone"],
   });
 });
 

@@ -4,7 +4,7 @@ import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryComp
 import type { Database } from "../../../src/store/database/database.ts";
 import { StoreUnavailable } from "../../../src/store/database/errors.ts";
 import { Notifier } from "../../../src/store/database/notifier.ts";
-import type { Call, Operation } from "../../../src/store/database/operations.ts";
+import type { Operation, OperationCall } from "../../../src/store/database/operations.ts";
 import { Transactions } from "../../../src/store/database/transactions.ts";
 
 /** A transaction in which every statement succeeds, and returns nothing. */
@@ -50,7 +50,7 @@ function recorded(oneWriter: boolean, fail: Fail = () => null) {
       underWay--;
     }
   };
-  const settled = async (call: Call): Promise<PromiseSettledResult<unknown>> => {
+  const settled = async (call: OperationCall): Promise<PromiseSettledResult<unknown>> => {
     try {
       const { run } = call.operation === "double" ? double : other;
       return { status: "fulfilled", value: await run(null as never, null as never, call.asked as Numbers) };
@@ -58,14 +58,14 @@ function recorded(oneWriter: boolean, fail: Fail = () => null) {
       return { status: "rejected", reason };
     }
   };
-  const textOf = ({ operation, asked }: Call) => [operation, ...(asked as Numbers)].join(" ");
+  const textOf = ({ operation, asked }: OperationCall) => [operation, ...(asked as Numbers)].join(" ");
   const transaction = { execute: (work: (trx: never) => Promise<unknown>) => committed("function", () => work(TRX)) };
   const database = {
     db: { transaction: () => ({ setIsolationLevel: () => transaction }) },
     abilities: {
       oneWriter,
       performAll: oneWriter
-        ? (calls: readonly Call[], flushed: boolean) =>
+        ? (calls: readonly OperationCall[], flushed: boolean) =>
             committed(`${calls.map(textOf).join(", ")}${flushed ? "" : " unflushed"}`, () =>
               Promise.all(calls.map(settled)),
             )

@@ -49,7 +49,7 @@ test("clean-up is verified only if no step left anything", async (t) => {
     "a zombie": { zombies: 1 },
     "a mount": { residualMounts: ["/box"] },
     "a group": { groupsLeft: ["/sys/fs/cgroup/assay-serve/slot-1"] },
-    "an error": { collectionErrors: ["pids.current: EIO"] },
+    "an unread fact": { unreadFacts: ["pids.current: EIO"] },
   };
   for (const [name, left] of Object.entries(leftovers)) {
     await t.test(name, () => {

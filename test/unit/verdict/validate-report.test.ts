@@ -15,7 +15,7 @@ const UNBELIEVABLE: readonly (readonly [string, StepReport, RegExp])[] = [
   ["a control is neither applied nor missing", killed({ controls: CONTROLS.slice(1) }), /control/],
   [
     "a counter could not be read",
-    killed({ teardown: teardown({ collectionErrors: ["memory.events: EIO"] }) }),
+    killed({ teardown: teardown({ unreadFacts: ["memory.events: EIO"] }) }),
     /read completely/,
   ],
   ["exit code and signal", killed({ signal: 9 }), /exactly one/],

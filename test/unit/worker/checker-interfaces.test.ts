@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Checked, ProgramChecker } from "../../../src/domain/check.ts";
-import { type Ended, INTERFACES } from "../../../src/worker/checker-interfaces.ts";
+import { type EndedChecker, INTERFACES } from "../../../src/worker/checker-interfaces.ts";
 
 type Called = ProgramChecker["interface"];
 
@@ -20,7 +20,7 @@ function end(
   { stderr = "", stdout = "", stderrCutAt, files = {} }: Given,
   points: number | null = 10,
 ) {
-  const ended: Ended = {
+  const ended: EndedChecker = {
     code,
     stdout,
     stderr: stderr.trim(),

@@ -5,7 +5,7 @@ import type { ParkedRuntime, Slot } from "../../../src/sandbox/slot.ts";
 import type { Step } from "../../../src/sandbox/step.ts";
 import { kindOf, preparations } from "../../../src/worker/preparations.ts";
 import { Runtimes } from "../../../src/worker/runtimes.ts";
-import { Mix } from "../../../src/worker/submission-mix.ts";
+import { SubmissionMix } from "../../../src/worker/submission-mix.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 
 const MIB = 1_048_576;
@@ -160,7 +160,7 @@ test("a kind whose runtime does not start is not tried again at once", async () 
 });
 
 test("the mix forgets half in a minute", () => {
-  const mix = new Mix();
+  const mix = new SubmissionMix();
   mix.add("one", "a", 0);
   assert.deepEqual([mix.of("a", 0), mix.of("a", 60_000), mix.of("b", 0)], [1, 0.5, 0]);
   assert.deepEqual([mix.recency("a", 60_000), mix.recency("b", 0)], [0.5, 0]);
@@ -170,7 +170,7 @@ test("the mix forgets half in a minute", () => {
 });
 
 test("in the mix, a thousand submissions of one account weigh as much as one of another", () => {
-  const mix = new Mix();
+  const mix = new SubmissionMix();
   for (let times = 0; times < 1_000; times++) mix.add("hostile", "a", times);
   mix.add("honest", "b", 1_000);
   const [a, b] = [mix.of("a", 1_000), mix.of("b", 1_000)];
@@ -178,7 +178,7 @@ test("in the mix, a thousand submissions of one account weigh as much as one of 
 });
 
 test("the mix forgets accounts beyond a thousand, and their weights with them", () => {
-  const mix = new Mix();
+  const mix = new SubmissionMix();
   for (let at = 0; at < 5_000; at++) mix.add(`account ${at}`, `kind ${at % 2_500}`, 0);
   const weights = Array.from({ length: 2_500 }, (_, at) => mix.of(`kind ${at}`, 0));
   assert.equal(weights.filter((weight) => weight > 0).length, 1_000);

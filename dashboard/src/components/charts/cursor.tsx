@@ -1,27 +1,27 @@
 import { createContext, type ReactNode, useContext, useMemo, useState } from "react";
-import type { Span, Times } from "./times.ts";
+import type { BucketSelection, Times } from "./times.ts";
 
 interface Cursor extends Times {
   /** The index of the bucket that the pointer or the arrow keys chose; null: none. */
   readonly at: number | null;
   readonly choose: (at: number | null) => void;
-  readonly selected: Span | null;
-  readonly select: (span: Span | null) => void;
+  readonly selected: BucketSelection | null;
+  readonly select: (span: BucketSelection | null) => void;
   /** Makes the charts show only these buckets; undefined where the range of the charts is fixed. */
-  readonly zoom: ((span: Span) => void) | undefined;
+  readonly zoom: ((span: BucketSelection) => void) | undefined;
 }
 
 const Context = createContext<Cursor | null>(null);
 
 interface Props extends Times {
-  readonly zoom?: (span: Span) => void;
+  readonly zoom?: (span: BucketSelection) => void;
   readonly children: ReactNode;
 }
 
 /** A bucket or a span that is chosen in one of the charts inside is chosen in all of them. */
 export function SharedCursor({ starts, bucketMs, zoom, children }: Props) {
   const [at, choose] = useState<number | null>(null);
-  const [selected, select] = useState<Span | null>(null);
+  const [selected, select] = useState<BucketSelection | null>(null);
   const cursor = useMemo(() => {
     // After a change of the range, the chosen buckets may no longer exist.
     const isInside = (index: number) => index < starts.length;

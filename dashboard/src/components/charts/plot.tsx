@@ -6,7 +6,7 @@ import { useCursor } from "./cursor.tsx";
 import css from "./plot.module.css";
 import type { Axis } from "./scale.ts";
 import { labels, longTime } from "./time-labels.ts";
-import { type Span, spanOf } from "./times.ts";
+import { type BucketSelection, selectionOf } from "./times.ts";
 import { ValuesTable } from "./values-table.tsx";
 
 const HEIGHT = 184;
@@ -38,7 +38,7 @@ interface Props {
   readonly title: string;
   readonly axis: Axis;
   /** Returns the entries of the legend with their values in these buckets. */
-  readonly legend: (span: Span) => readonly LegendEntry[];
+  readonly legend: (span: BucketSelection) => readonly LegendEntry[];
   /** The text that is shown if the chart has no values; null if it has some. */
   readonly empty: string | null;
   /**
@@ -75,7 +75,7 @@ export function Plot({ title, axis, legend, empty, onPick, actions, below, child
   );
   const drawn = useMemo(() => (width > 0 ? children(canvas) : null), [children, canvas, width]);
   const { x, y } = canvas;
-  const span: Span = selected ?? (at === null ? [0, last] : [at, at]);
+  const span: BucketSelection = selected ?? (at === null ? [0, last] : [at, at]);
   const isAll = selected === null && at === null;
   const rows = legend(span);
 
@@ -93,7 +93,8 @@ export function Plot({ title, axis, legend, empty, onPick, actions, below, child
     const index = indexAt(event);
     choose(index);
     const from = pressed.current;
-    if (zoom && from && index !== null && Math.abs(event.clientX - from.x) > DRAG_PX) select(spanOf(from.index, index));
+    if (zoom && from && index !== null && Math.abs(event.clientX - from.x) > DRAG_PX)
+      select(selectionOf(from.index, index));
   };
   const up = (event: PointerEvent<HTMLElement>) => {
     const from = pressed.current;
@@ -128,7 +129,7 @@ export function Plot({ title, axis, legend, empty, onPick, actions, below, child
     const to = Math.min(last, Math.max(0, next));
     if (event.shiftKey && at !== null && zoom) {
       const fixed = selected === null ? at : selected[0] === at ? selected[1] : selected[0];
-      select(spanOf(fixed, to));
+      select(selectionOf(fixed, to));
     } else select(null);
     choose(to);
   };

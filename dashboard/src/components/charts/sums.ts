@@ -1,5 +1,5 @@
 import type { Amounts } from "../../../../src/http/dashboard/api/overview.ts";
-import type { Span } from "./times.ts";
+import type { BucketSelection } from "./times.ts";
 
 export function sum(values: Iterable<number>): number {
   let total = 0;
@@ -12,7 +12,7 @@ export function total(amounts: Amounts): number {
 }
 
 /** The elements from the first to the last bucket of a span. */
-export function inside<T>(all: readonly T[], [from, to]: Span): readonly T[] {
+export function inside<T>(all: readonly T[], [from, to]: BucketSelection): readonly T[] {
   return all.slice(from, to + 1);
 }
 

@@ -1,4 +1,4 @@
-import type { Span, Times } from "./times.ts";
+import type { BucketSelection, Times } from "./times.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -33,7 +33,7 @@ export function labels({ starts, bucketMs }: Times, places: number): readonly La
 }
 
 /** The times of a span in words, such as "25 Nov, 10:00 to 10:15". */
-export function longTime({ starts, bucketMs }: Times, [from, to]: Span): string {
+export function longTime({ starts, bucketMs }: Times, [from, to]: BucketSelection): string {
   const [start, end] = [new Date(starts[from] ?? 0), new Date((starts[to] ?? 0) + bucketMs)];
   const isSameDay = DATE.format(start) === DATE.format(end);
   return `${BOTH.format(start)} to ${(isSameDay ? TIME : BOTH).format(end)}`;

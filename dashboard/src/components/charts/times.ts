@@ -6,17 +6,17 @@ export interface Times {
 }
 
 /** The indexes of the first and the last bucket of a selection. */
-export type Span = readonly [from: number, to: number];
+export type BucketSelection = readonly [from: number, to: number];
 
 /** The span with these two buckets at its ends, in either order. */
-export function spanOf(one: number, other: number): Span {
+export function selectionOf(one: number, other: number): BucketSelection {
   return [Math.min(one, other), Math.max(one, other)];
 }
 
 /** The start and the end of a span, in milliseconds since the epoch. */
 export function timesOf(
   { starts, bucketMs }: Times,
-  [from, to]: Span,
+  [from, to]: BucketSelection,
 ): { readonly fromMs: number; readonly toMs: number } {
   return { fromMs: starts[from] ?? 0, toMs: (starts[to] ?? 0) + bucketMs };
 }

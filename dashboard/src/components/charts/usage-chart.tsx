@@ -10,7 +10,7 @@ import { type Canvas, type LegendEntry, Plot } from "./plot.tsx";
 import { linear } from "./scale.ts";
 import { CLASSES, verdictColour } from "./series-colours.ts";
 import { inside, percent, sum, total } from "./sums.ts";
-import type { Span } from "./times.ts";
+import type { BucketSelection } from "./times.ts";
 
 /** The states of ended deliveries, in the colours of the overview. */
 const STATES = [
@@ -39,7 +39,7 @@ export function UsageChart({ usage: { buckets, bucketMs }, runs, isDeliveries }:
   }, [buckets, isDeliveries]);
   const most = Math.max(0, ...buckets.map(({ amounts }) => total(amounts)));
   const axis = useMemo(() => linear(most, count), [most]);
-  const legend = (span: Span): readonly LegendEntry[] => {
+  const legend = (span: BucketSelection): readonly LegendEntry[] => {
     const chosen = inside(buckets, span);
     const all = sum(chosen.map(({ amounts }) => total(amounts)));
     return series.map(({ name, colour, filters }) => {

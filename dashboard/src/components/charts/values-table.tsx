@@ -1,13 +1,13 @@
 import { useState } from "react";
 import type { LegendEntry } from "./plot.tsx";
 import { longTime } from "./time-labels.ts";
-import type { Span, Times } from "./times.ts";
+import type { BucketSelection, Times } from "./times.ts";
 import css from "./values-table.module.css";
 
 interface Props {
   readonly title: string;
   readonly times: Times;
-  readonly legend: (span: Span) => readonly LegendEntry[];
+  readonly legend: (span: BucketSelection) => readonly LegendEntry[];
 }
 
 /** The values of a chart as a table, which is rendered only while it is open. */

@@ -10,7 +10,7 @@ export interface DecorationState {
   readonly styles: readonly number[];
   readonly names: readonly number[];
   readonly codes: readonly number[];
-  readonly links: readonly Link[];
+  readonly links: readonly TextLink[];
   /** Numbers of the lines with a message, from 1. */
   readonly marked: readonly number[];
   /** Number of the line of the present ScrollTarget; null if there is none. */
@@ -18,7 +18,7 @@ export interface DecorationState {
 }
 
 /** A part of the text that links to a line of another text, such as an error message that links to a line of the source. */
-export interface Link {
+export interface TextLink {
   readonly from: number;
   readonly to: number;
   readonly line: number;

@@ -2,7 +2,7 @@ import { ActionIcon } from "@mantine/core";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { copy } from "../copyable.tsx";
 import { Icon, type IconName } from "../icon.tsx";
-import type { Link } from "./decorations.ts";
+import type { TextLink } from "./decorations.ts";
 import css from "./editor.module.css";
 import type { PrintableText } from "./printable-text.ts";
 import type { ScrollTarget } from "./scroll-target.ts";
@@ -16,7 +16,7 @@ interface Common {
   /** The number that is shown for the first line; 1 by default. */
   readonly firstLine?: number;
   /** Links to lines of other texts. The positions of the links refer to `text`, not to `original`. */
-  readonly links?: readonly Link[];
+  readonly links?: readonly TextLink[];
   /** Numbers of the lines with a message. */
   readonly marked?: readonly number[];
   /** The line to scroll to. The viewer scrolls whenever this is another object, even if the line is the same. */

@@ -2,7 +2,7 @@ import { useMemo } from "react";
 import type { Grouping, History } from "../../../../src/http/dashboard/api/overview.ts";
 import type { Search } from "../../client/search.ts";
 import { SharedCursor } from "../../components/charts/cursor.tsx";
-import { type Span, timesOf } from "../../components/charts/times.ts";
+import { type BucketSelection, timesOf } from "../../components/charts/times.ts";
 import { DeliveriesChart } from "./deliveries-chart.tsx";
 import { EndedRunsChart } from "./ended-runs-chart.tsx";
 import { LatencyChart } from "./latency-chart.tsx";
@@ -26,7 +26,7 @@ export function Charts({ history, account, asShare, onChange, onZoom }: Props) {
     <SharedCursor
       starts={starts}
       bucketMs={bucketMs}
-      zoom={(span: Span) => onZoom(timesOf({ starts, bucketMs }, span))}
+      zoom={(span: BucketSelection) => onZoom(timesOf({ starts, bucketMs }, span))}
     >
       <div className={css.charts}>
         <div className={css.fullWidth}>

@@ -5,7 +5,7 @@ import { Bars } from "../../components/charts/bars.tsx";
 import { type Canvas, type LegendEntry, Plot } from "../../components/charts/plot.tsx";
 import { linear } from "../../components/charts/scale.ts";
 import { inside, percent, sum } from "../../components/charts/sums.ts";
-import type { Span } from "../../components/charts/times.ts";
+import type { BucketSelection } from "../../components/charts/times.ts";
 import { count } from "../../components/format.ts";
 import { deliveriesLink } from "./deliveries-link.ts";
 import css from "./overview.module.css";
@@ -20,7 +20,7 @@ export function DeliveriesChart({ history: { buckets, failing } }: { history: Hi
   const navigate = useNavigate();
   const most = Math.max(0, ...buckets.map(({ deliveries }) => deliveries.delivered + deliveries.failed));
   const axis = useMemo(() => linear(most, count), [most]);
-  const legend = (span: Span): readonly LegendEntry[] => {
+  const legend = (span: BucketSelection): readonly LegendEntry[] => {
     const chosen = inside(buckets, span);
     const [delivered, failed] = STATES.map(({ name }) => sum(chosen.map(({ deliveries }) => deliveries[name])));
     const all = (delivered ?? 0) + (failed ?? 0);

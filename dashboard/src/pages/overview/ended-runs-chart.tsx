@@ -10,7 +10,7 @@ import { type Canvas, type LegendEntry, Plot } from "../../components/charts/plo
 import { linear } from "../../components/charts/scale.ts";
 import { CLASSES, groupColour, verdictColour } from "../../components/charts/series-colours.ts";
 import { inside, percent, sum, total } from "../../components/charts/sums.ts";
-import type { Span } from "../../components/charts/times.ts";
+import type { BucketSelection } from "../../components/charts/times.ts";
 import { count } from "../../components/format.ts";
 import { Breakdown } from "./breakdown.tsx";
 
@@ -53,7 +53,7 @@ export function EndedRunsChart({ history, by, asShare, account, onChange }: Prop
   const most = Math.max(0, ...totals);
   const axis = useMemo(() => (asShare ? linear(100, percent) : linear(most, count)), [asShare, most]);
   const ofAccount = (filters: Search): Search => (account === undefined ? filters : { ...filters, account });
-  const legend = (span: Span): readonly LegendEntry[] => {
+  const legend = (span: BucketSelection): readonly LegendEntry[] => {
     const all = sum(inside(totals, span));
     return series.map(({ name, colour, values, filters }) => {
       const amount = sum(inside(values, span));

@@ -9,7 +9,7 @@ import { during } from "../../components/charts/list-filters.ts";
 import { type Canvas, type LegendEntry, Plot } from "../../components/charts/plot.tsx";
 import { logarithmic } from "../../components/charts/scale.ts";
 import { inside, sum } from "../../components/charts/sums.ts";
-import type { Span } from "../../components/charts/times.ts";
+import type { BucketSelection } from "../../components/charts/times.ts";
 import { counted, duration } from "../../components/format.ts";
 
 /** The lines have different dashes, so that people with colour blindness can tell them apart. */
@@ -46,7 +46,7 @@ export function LatencyChart({ title, latency, bounds, filters }: Props) {
     if (bins.length === 0) return logarithmic(1, 10_000, duration);
     return logarithmic(ends(Math.min(...bins))[0], ends(Math.max(...bins))[1], duration);
   }, [buckets, ends]);
-  const legend = (span: Span): readonly LegendEntry[] => {
+  const legend = (span: BucketSelection): readonly LegendEntry[] => {
     const [from, to] = span;
     const isAll = from === 0 && to === buckets.length - 1;
     const chosen = inside(buckets, span);

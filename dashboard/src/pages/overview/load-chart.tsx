@@ -9,7 +9,7 @@ import { during } from "../../components/charts/list-filters.ts";
 import { type Canvas, type LegendEntry, Plot } from "../../components/charts/plot.tsx";
 import { linear } from "../../components/charts/scale.ts";
 import { inside } from "../../components/charts/sums.ts";
-import type { Span } from "../../components/charts/times.ts";
+import type { BucketSelection } from "../../components/charts/times.ts";
 import { count } from "../../components/format.ts";
 
 const LINES = [
@@ -30,7 +30,7 @@ export function LoadChart({ buckets, filters }: Props) {
   const recorded = buckets.flatMap(({ load }) => load ?? []);
   const most = Math.max(0, ...recorded.flatMap(({ pending, running, slots }) => [pending, running, slots]));
   const axis = useMemo(() => linear(most, count), [most]);
-  const legend = (span: Span): readonly LegendEntry[] => {
+  const legend = (span: BucketSelection): readonly LegendEntry[] => {
     const chosen = inside(buckets, span).flatMap(({ load }) => load ?? []);
     const highest = (name: "pending" | "running" | "slots") =>
       chosen.length === 0 ? "–" : count(Math.max(...chosen.map((load) => load[name])));

@@ -3,10 +3,10 @@ import { useAuthority } from "../../client/session.ts";
 import { CodeBlock } from "../../components/code-block.tsx";
 import { copy } from "../../components/copyable.tsx";
 import css from "./api-snippets.module.css";
-import { type Judged, KEY_PLACEHOLDER, type Run, snippets } from "./snippets.ts";
+import { KEY_PLACEHOLDER, type SnippetJudgement, type SnippetSubmission, snippets } from "./snippets.ts";
 
 /** For several clients, the request to the public API that starts this run or judgement. */
-export function ApiSnippets({ of: run }: { of: Run | Judged }) {
+export function ApiSnippets({ of: run }: { of: SnippetSubmission | SnippetJudgement }) {
   const authority = useAuthority();
   const all = snippets(window.location.origin, run, authority);
   return (

@@ -13,7 +13,7 @@ import { ApiSnippets } from "./api-snippets.tsx";
 import { type Draft, setDraft } from "./draft.ts";
 import { Input, InputChoice } from "./input.tsx";
 import css from "./playground.module.css";
-import type { Judged } from "./snippets.ts";
+import type { SnippetJudgement } from "./snippets.ts";
 
 // The results are loaded when the first one is shown.
 const JudgementResult = lazy(async () => ({ default: (await import("./judgement-result.tsx")).JudgementResult }));
@@ -41,7 +41,7 @@ export function Playground({ languages, now, isStored }: Props) {
     },
   });
   const judge = useMutation({
-    mutationFn: ({ what }: { what: Judged; on: string }) => mutations.judge({ ...what, accountId }),
+    mutationFn: ({ what }: { what: SnippetJudgement; on: string }) => mutations.judge({ ...what, accountId }),
     onSuccess: ({ id }, { on }) => {
       setDraft({ ...now, judged: { on, id } });
       comeIntoView(result.current);
@@ -209,7 +209,7 @@ function programOf({ language, code, stdin, profile }: Draft) {
  * The judgement to request. It skips no test after a failure, so that each test gets a verdict.
  * @returns null if one run is selected, or if a problem is to be selected first.
  */
-function judgedOf({ language, code, profile, input, tests, problem }: Draft): Judged | null {
+function judgedOf({ language, code, profile, input, tests, problem }: Draft): SnippetJudgement | null {
   const program = { language, code, profile, stop: "never" } as const;
   if (input === "problem") return problem ? { ...program, problem } : null;
   if (input !== "tests" || !tests) return null;

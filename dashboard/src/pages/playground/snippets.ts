@@ -5,9 +5,9 @@ import { curlOf } from "../../components/curl.ts";
 /** Stands for the API key in the snippets. */
 export const KEY_PLACEHOLDER = "YOUR_API_KEY";
 
-export type Run = Pick<NewSubmission, "language" | "code" | "stdin" | "profile">;
+export type SnippetSubmission = Pick<NewSubmission, "language" | "code" | "stdin" | "profile">;
 /** A judgement as the public API takes it: without an account, because the API key has one. */
-export type Judged = JudgedProgram & (GivenTests | OnProblem);
+export type SnippetJudgement = JudgedProgram & (GivenTests | OnProblem);
 
 export interface Snippet {
   readonly name: string;
@@ -15,7 +15,11 @@ export interface Snippet {
 }
 
 /** @param authority Path of the file with the certificate authority of the service; null if clients need none for it. */
-export function snippets(origin: string, run: Run | Judged, authority: string | null = null): readonly Snippet[] {
+export function snippets(
+  origin: string,
+  run: SnippetSubmission | SnippetJudgement,
+  authority: string | null = null,
+): readonly Snippet[] {
   const request = "stdin" in run ? submissionOf(run) : judgementOf(run);
   const url = `${origin}${request.path}?wait=true`;
   return [
@@ -34,7 +38,7 @@ interface Request {
 }
 
 /** The request for a run. An empty input is left out. */
-function submissionOf({ language, code, stdin, profile }: Run): Request {
+function submissionOf({ language, code, stdin, profile }: SnippetSubmission): Request {
   const body = { language, code, ...(stdin && { stdin }), profile };
   return {
     path: "/api/submit",
@@ -46,7 +50,7 @@ function submissionOf({ language, code, stdin, profile }: Run): Request {
   };
 }
 
-function judgementOf(body: Judged): Request {
+function judgementOf(body: SnippetJudgement): Request {
   return { path: "/api/judgements", body, prints: [["verdict"], ["score"]] };
 }
 

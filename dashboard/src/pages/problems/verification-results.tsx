@@ -1,6 +1,6 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { Compared, JudgementRow } from "../../../../src/http/dashboard/api/judgements.ts";
+import type { ComparedExpectations, JudgementRow } from "../../../../src/http/dashboard/api/judgements.ts";
 import type { ProblemDetail, Verification, VerifiedSubmission } from "../../../../src/http/dashboard/api/problems.ts";
 import { fetchPage, queries } from "../../client/api.ts";
 import { type Column, DataTable } from "../../components/data-table.tsx";
@@ -21,7 +21,7 @@ const ROWS = 200;
 interface Followed {
   readonly submission: VerifiedSubmission;
   readonly row: JudgementRow | undefined;
-  readonly compared: Compared | undefined;
+  readonly compared: ComparedExpectations | undefined;
   readonly trouble: Error | null;
 }
 

@@ -86,7 +86,7 @@ export interface JudgedChecker {
 }
 
 /** An input, an answer or an output, of which at most 64 KiB are sent. */
-export interface Shown {
+export interface TextBeginning {
   readonly text: string;
   /** The size of the whole input, answer or output in bytes. */
   readonly size: number;
@@ -96,9 +96,9 @@ export interface Shown {
 
 /** GET /judgements/:id/tests/:number → TestDetail. The first test has the number 0. */
 export interface TestDetail {
-  readonly input: Shown;
+  readonly input: TextBeginning;
   /** The answers. A built-in checker accepts an output that matches any of them. */
-  readonly expected: readonly Shown[];
+  readonly expected: readonly TextBeginning[];
   /** Null until the run has ended, for a test that was skipped, and if the submission has been deleted. */
   readonly run: TestRun | null;
 }
@@ -107,8 +107,8 @@ export interface TestRun {
   readonly row: Pick<SubmissionRecord, "id" | "status"> & { readonly verdict: string | null };
   readonly record: Pick<SubmissionRecord, "result">;
   /** The outputs; null if they are not stored. */
-  readonly stdout: Shown | null;
-  readonly stderr: Shown | null;
+  readonly stdout: TextBeginning | null;
+  readonly stderr: TextBeginning | null;
   /** `output.integrity` of the record. */
   readonly integrity: string | null;
   /** See SubmissionDetail. */
@@ -146,7 +146,7 @@ export interface OnProblem {
  * POST /judgements/:id/compare (Comparison) → Compared: compares an ended judgement of a submission from a package with what the package
  * expects, by the rules of `assay problems verify`. VerifiedSubmission has the values to send.
  */
-export interface Comparison {
+export interface ExpectationsToCompare {
   readonly path: string;
   readonly expectations: readonly Expected[];
 }
@@ -161,7 +161,7 @@ export interface Expected {
   readonly timeLimit: string;
 }
 
-export interface Compared {
+export interface ComparedExpectations {
   /** How the judgement differs from the expectations; empty if it meets them. */
   readonly faults: readonly string[];
   /** CPU time that the slowest test used. */

@@ -22,6 +22,6 @@ export interface ListChange<Row> {
 
 /** Time ranges up to now. */
 export const RANGES = ["15m", "1h", "24h", "7d", "30d"] as const;
-export type Range = (typeof RANGES)[number];
+export type TimeRange = (typeof RANGES)[number];
 
 export const CSV_ROWS = 50_000;

@@ -44,7 +44,7 @@ export interface NewInvitation {
 }
 
 /** POST /members/:id/reset → Link: a link for a new password. No later response contains the URL of a link. */
-export interface Link {
+export interface PasswordLink {
   readonly url: string;
   readonly expiresAt: string;
 }

@@ -42,7 +42,7 @@ export interface History extends Buckets {
   readonly buckets: readonly Bucket[];
   readonly by: Grouping;
   /** The largest groups, largest first; empty for the grouping by verdict. Runs of smaller groups count only in `buckets`. */
-  readonly groups: readonly Group[];
+  readonly groups: readonly GroupHistory[];
   readonly wait: Latency;
   readonly run: Latency;
   /** The upper bound of each bin, in milliseconds. One more bin, the last, has all longer times. */
@@ -61,7 +61,7 @@ export interface Bucket {
   readonly load: { readonly pending: number; readonly running: number; readonly slots: number } | null;
 }
 
-export interface Group {
+export interface GroupHistory {
   /** The name of a language, or the id of a key or project; empty for the runs of keys without a project. */
   readonly id: string;
   readonly name: string;
