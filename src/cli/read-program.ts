@@ -5,7 +5,7 @@ import { ConfigError } from "../config.ts";
 import type { Language } from "../domain/language.ts";
 import type { Program } from "../domain/submission.ts";
 import { type Languages, listed } from "../languages/load.ts";
-import { packageFromDirectory } from "../problems/files.ts";
+import { packageFromDirectory } from "../problems/directory.ts";
 import { toProgram } from "../problems/source.ts";
 
 export interface ProgramFlags {

@@ -1,6 +1,3 @@
-import { closeSync, constants, type Dirent, fstatSync, openSync, readSync } from "node:fs";
-import { type FileHandle, open, readdir } from "node:fs/promises";
-import { basename, resolve } from "node:path";
 import { MAX_CHECKED_BYTES } from "../domain/check.ts";
 import { MAX_CONTENT_BYTES } from "../domain/judgement.ts";
 import { OperatorError } from "../domain/operator-error.ts";
@@ -35,9 +32,11 @@ export class PackageError extends OperatorError {
   }
 }
 
-/** Collects the files of a package within its bounds. */
+/** Collects the files of a package within its bounds. When all are there, followLinks() adds those to which links lead. */
 export class Collected {
   readonly files = new Map<string, LazyFile>();
+  /** The text of each link by its path. */
+  readonly links = new Map<string, string>();
   /** Paths of files that are ignored because of their names. */
   readonly ignored: string[] = [];
   readonly #directories = new Set<string>();
@@ -61,6 +60,14 @@ export class Collected {
       throw new PackageError(path, "is both a file and a directory, or is below a file");
     for (const one of above) this.#directories.add(one);
     this.files.set(path, file);
+  }
+
+  /** @param target the text of the link. @throws PackageError beyond the bounds. */
+  addLink(path: string, target: string): void {
+    if (this.links.size === this.mostFiles)
+      throw new PackageError(path, `a package has at most ${this.mostFiles} links`);
+    if (this.links.has(path)) throw new PackageError(path, "is in the package twice");
+    this.links.set(path, target);
   }
 }
 
@@ -108,98 +115,6 @@ export class LazyFiles implements PackageFiles {
 
   [Symbol.iterator](): MapIterator<[string, Buffer]> {
     return this.entries();
-  }
-}
-
-/**
- * Opens the package in a directory. Each directory is opened below its parent, without following links: a directory that is
- * replaced by a link meanwhile does not lead outside. @throws PackageError
- */
-export async function packageFromDirectory(directory: string): Promise<PackageFiles> {
-  const collected = new Collected();
-  const flags = constants.O_RDONLY | constants.O_DIRECTORY;
-  const root = await open(directory, flags);
-  const { ino, dev } = await root.stat();
-  const read = (size: number, path: string) => {
-    const fd = openSync(directory, flags);
-    try {
-      const found = fstatSync(fd);
-      if (found.ino !== ino || found.dev !== dev) throw new PackageError(path, "is in another directory than before");
-      return readFrom(fd, path.split("/"), path, size);
-    } finally {
-      closeSync(fd);
-    }
-  };
-  try {
-    await readBelow(root, "", (path, size) => collected.add(path, { size, read: () => read(size, path) }));
-  } finally {
-    await root.close();
-  }
-  return new LazyFiles(collected.files, basename(resolve(directory)));
-}
-
-async function readBelow(
-  directory: FileHandle,
-  below: string,
-  add: (path: string, size: number) => void,
-): Promise<void> {
-  const at = `/proc/self/fd/${directory.fd}`;
-  const entries = await readdir(at, { withFileTypes: true });
-  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    const path = below === "" ? entry.name : `${below}/${entry.name}`;
-    if (isIgnored(entry.name)) {
-      if (entry.isFile()) checkIgnored(path);
-      continue;
-    }
-    checkPath(path);
-    const handle = await openEntry(`${at}/${entry.name}`, path, entry);
-    try {
-      if (entry.isDirectory()) await readBelow(handle, path, add);
-      else {
-        const stat = await handle.stat();
-        if (!stat.isFile()) throw new PackageError(path, "is neither a file nor a directory");
-        add(path, stat.size);
-      }
-    } finally {
-      await handle.close();
-    }
-  }
-}
-
-async function openEntry(full: string, path: string, entry: Dirent): Promise<FileHandle> {
-  if (!entry.isDirectory() && !entry.isFile()) throw new PackageError(path, "is neither a file nor a directory");
-  const kind = entry.isDirectory() ? constants.O_DIRECTORY : constants.O_NONBLOCK;
-  return await open(full, PLAIN | kind).catch((error: NodeJS.ErrnoException) => {
-    throw new PackageError(path, `cannot be read: ${error.code}`);
-  });
-}
-
-/** Without O_NONBLOCK, a FIFO would block. */
-const PLAIN = constants.O_RDONLY | constants.O_NOFOLLOW;
-
-/**
- * Reads a file below an open directory. Each part of its path is opened below the one before. @throws PackageError if the file
- * cannot be read, or does not have this size.
- */
-function readFrom(directory: number, [name = "", ...below]: readonly string[], path: string, size: number): Buffer {
-  let fd: number;
-  try {
-    const kind = below.length > 0 ? constants.O_DIRECTORY : constants.O_NONBLOCK;
-    fd = openSync(`/proc/self/fd/${directory}/${name}`, PLAIN | kind);
-  } catch (error) {
-    throw new PackageError(path, `cannot be read: ${(error as NodeJS.ErrnoException).code}`);
-  }
-  try {
-    if (below.length > 0) return readFrom(fd, below, path, size);
-    if (!fstatSync(fd).isFile()) throw new PackageError(path, "is neither a file nor a directory");
-    const space = Buffer.allocUnsafeSlow(size + 1);
-    let used = 0;
-    for (let got = -1; got !== 0 && used < space.length; used += got)
-      got = readSync(fd, space, used, space.length - used, used);
-    if (used !== size) throw new PackageError(path, "has changed while it was read");
-    return space.subarray(0, used);
-  } finally {
-    closeSync(fd);
   }
 }
 

@@ -1,6 +1,7 @@
 import { fstatSync, openSync } from "node:fs";
 import { stat } from "node:fs/promises";
-import { MAX_PACKAGE_BYTES, PackageError, type PackageFiles, packageFromDirectory } from "./files.ts";
+import { packageFromDirectory } from "./directory.ts";
+import { MAX_PACKAGE_BYTES, PackageError, type PackageFiles } from "./files.ts";
 import { packageFromZip, withArchive } from "./zip.ts";
 
 /** Opens a package from a directory or a ZIP file. @throws PackageError */

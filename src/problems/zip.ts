@@ -13,11 +13,15 @@ import {
   type PackageFiles,
   sizeOf,
 } from "./files.ts";
+import { followLinks } from "./links.ts";
 import { readYaml } from "./yaml.ts";
 
 /** The bits of the type of a file, in the upper half of its attributes. They are 0 if the archiver stores no type. */
 const TYPE = 0o170000;
 const PLAIN: readonly number[] = [0, 0o100000, 0o040000];
+const LINK = 0o120000;
+/** The most bytes of the text of a link. */
+const MAX_TARGET_BYTES = 4_096;
 /** A file with one of these names marks the directory of the package. */
 const MARKS = ["problem.yaml", "init.yml"];
 
@@ -41,6 +45,7 @@ export async function packageFromZip(
 ): Promise<PackageFiles> {
   const collected = new Collected(mostBytes);
   await collect(archive, "archive", "", collected);
+  followLinks(collected);
   const directory = onlyDirectory(collected.files);
   const prefix = directory === null ? "" : `${directory}/`;
   for (const path of collected.ignored) if (path.startsWith(prefix)) checkIgnored(path.slice(prefix.length));
@@ -63,7 +68,7 @@ const MOST_ADDED = 20_000;
 /**
  * Adds up the sizes that the directory of an archive states, before anything is checked. The sum is an estimate of the cost of an
  * import.
- * @returns infinity if it is not known, for example because the archive contains another archive.
+ * @returns infinity if it is not known, for example because the archive contains another archive or a link.
  */
 export function statedBytes(archive: Buffer): number {
   const { signature, bytes, mostComment } = END_OF_DIRECTORY;
@@ -82,6 +87,8 @@ export function statedBytes(archive: Buffer): number {
     if (ARCHIVE_NAME.test(archive.toString("latin1", extra - 4, extra))) return Number.POSITIVE_INFINITY;
     // An extra field can have another name, in Unicode, which then counts.
     if (/\.zip/i.test(archive.toString("latin1", extra, extra + extraBytes))) return Number.POSITIVE_INFINITY;
+    // What a link leads to counts again.
+    if (((archive.readUInt32LE(at + 38) >>> 16) & TYPE) === LINK) return Number.POSITIVE_INFINITY;
     sum += archive.readUInt32LE(at + 24);
     at = extra + extraBytes + archive.readUInt16LE(at + 32);
   }
@@ -125,6 +132,7 @@ export async function withArchive(files: PackageFiles, mostBytes?: number): Prom
   for (const path of files.keys())
     if (path !== name) collected.add(path, { size: sizeOf(files, path) ?? 0, read: () => files.get(path) as Buffer });
   await collect(files.get(name) as Buffer, name, `${name}/`, collected);
+  followLinks(collected);
   return new LazyFiles(collected.files, files.directory);
 }
 
@@ -140,6 +148,7 @@ interface Member {
 /**
  * Adds the files of an archive to `collected`, with `directory` before their paths.
  * @param name name of the archive in faults.
+ * @param isPackage whether links and the names of files have the meaning that they have in a package.
  * @returns what was added.
  */
 async function collect(
@@ -147,7 +156,7 @@ async function collect(
   name: string,
   directory: string,
   collected: Collected,
-  ignores = true,
+  isPackage = true,
 ): Promise<readonly Member[]> {
   const broken = (error: Error) => new PackageError(name, `is not a valid ZIP file: ${error.message}`);
   const zip = await new Promise<ZipFile>((resolve, reject) => {
@@ -163,18 +172,26 @@ async function collect(
   for await (const entry of entriesOf(zip, broken)) {
     const path = `${directory}${entry.fileName}`;
     checkPath(path.replace(/\/$/, ""));
-    if (ignores && isIgnored(entry.fileName)) {
+    if (isPackage && isIgnored(entry.fileName)) {
       collected.ignored.push(path);
       continue;
     }
-    if (!PLAIN.includes((entry.externalFileAttributes >>> 16) & TYPE))
-      throw new PackageError(path, "is neither a file nor a directory");
+    const type = (entry.externalFileAttributes >>> 16) & TYPE;
+    const isLink = isPackage && type === LINK;
+    if (!isLink && !PLAIN.includes(type))
+      throw new PackageError(path, `is neither a file${isPackage ? ", a directory nor a link" : " nor a directory"}`);
     if (path.endsWith("/")) continue;
     const start = await startOf(zip, entry, path, broken);
     // Without this check, a small archive whose entries all refer to the same large file would take minutes.
     unread -= entry.compressedSize;
     if (unread < 0) throw new PackageError(name, "is not a valid ZIP file: its files overlap");
     const member = { archive, path, entry, start };
+    if (isLink) {
+      if (entry.uncompressedSize > MAX_TARGET_BYTES)
+        throw new PackageError(path, "is a link that leads to nothing in the package");
+      collected.addLink(path, unpack(member).toString());
+      continue;
+    }
     collected.add(path, { size: entry.uncompressedSize, read: () => unpack(member) });
     members.push(member);
   }

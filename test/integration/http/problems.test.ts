@@ -233,7 +233,10 @@ test("hostile archives are rejected without delaying other requests", LIMIT, asy
       /a package has at most 20000 files and 268435456 bytes/,
     ],
     [zipOf([...valid, { name: "x/../../y", data: "" }]), /ZIP|plain path/],
-    [zipOf([...valid, { name: "x/data/secret/1-small/2.in", data: "/etc/passwd", mode: 0o120777 }]), /neither a file/],
+    [
+      zipOf([...valid, { name: "x/data/secret/1-small/2.in", data: "/etc/passwd", mode: 0o120777 }]),
+      /is a link that leads out of the package$/,
+    ],
     [zipOf(Array.from({ length: 60_000 }, (_, at) => ({ name: `x/${at}`, data: "" }))), /at most 20000 files/],
     [
       zipOf([...valid.slice(1), { name: "x/problem.yaml", data: "a".repeat(300_000) }]),

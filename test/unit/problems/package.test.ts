@@ -1,13 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
 import { groupScores, mostPoints } from "../../../src/domain/judgement.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { defaultValidator } from "../../../src/problems/default-validator.ts";
 import { matches } from "../../../src/problems/expectations.ts";
-import { packageFromDirectory } from "../../../src/problems/files.ts";
 import { readProblem } from "../../../src/problems/package.ts";
 import { argumentsOf } from "../../../src/problems/verify.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
@@ -287,15 +283,6 @@ test("globs match a path or its directories", () => {
   assert.ok(!matches("a.py", "accepted/a.py"));
   assert.ok(!matches("accepted/*.cpp", "accepted/a.py"));
   assert.ok(!matches("secret/1.", "secret/12"));
-});
-
-test("links are refused", async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), "assay-package-"));
-  t.after(() => rmSync(directory, { recursive: true }));
-  writeFileSync(join(directory, "problem.yaml"), "name: x\n");
-  assert.deepEqual([...(await packageFromDirectory(directory)).keys()], ["problem.yaml"]);
-  symlinkSync("/etc/passwd", join(directory, "data"));
-  await assert.rejects(packageFromDirectory(directory), /^PackageError: data: is neither/);
 });
 
 test("an input validator that is named like a property of objects gets its own arguments, or those of all", () => {

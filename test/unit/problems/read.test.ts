@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { Worker } from "node:worker_threads";
 import { z } from "zod";
-import { packageFromDirectory } from "../../../src/problems/files.ts";
+import { packageFromDirectory } from "../../../src/problems/directory.ts";
 import { readPackage } from "../../../src/problems/read.ts";
 import { readYaml } from "../../../src/problems/yaml.ts";
 import { packageFromZip } from "../../../src/problems/zip.ts";
@@ -110,8 +110,27 @@ const HOSTILE: Readonly<Record<string, readonly [members: readonly Member[], mes
   "has a line feed in a name": [[{ name: "a\nx", data: "" }], /plain path/],
   "has a name of 500 bytes": [[{ name: "a".repeat(500), data: "" }], /plain path/],
   "is 30 directories deep": [[{ name: `${"a/".repeat(30)}x`, data: "" }], /plain path/],
-  "has a link": [[{ name: "a", data: "/etc/passwd", mode: LINK }], /neither a file nor a directory/],
-  "has a FIFO": [[{ name: "a", data: "", mode: 0o010644 }], /neither a file nor a directory/],
+  "has a FIFO": [[{ name: "a", data: "", mode: 0o010644 }], /neither a file, a directory nor a link/],
+  "has a link with a very long target": [[{ name: "a", data: "./".repeat(5_000), mode: LINK }], /leads to nothing/],
+  "has a link that states a smaller size": [
+    [{ name: "a", data: "b".repeat(5_000), mode: LINK, stated: 10 }],
+    /unpacked/,
+  ],
+  "has a link and a file of the same path": [
+    [
+      { name: "a", data: "1" },
+      { name: "a", data: "b", mode: LINK },
+    ],
+    /twice/,
+  ],
+  "has a file below a link": [
+    [
+      { name: "b/c", data: "1" },
+      { name: "a", data: "b", mode: LINK },
+      { name: "a/d", data: "1" },
+    ],
+    /twice|both a file and a directory/,
+  ],
   "has one path twice": [
     [
       { name: "a", data: "1" },
@@ -173,19 +192,96 @@ test("any changed byte of a ZIP file gives files or a PackageError", async () =>
     }
 });
 
-test("rejects links and devices in a directory, at any depth", async (t) => {
-  for (const place of ["data", "data/secret", "data/secret/1.in"])
-    for (const make of [
-      (at: string) => symlinkSync("/etc/passwd", at),
-      (at: string) => symlinkSync("/etc", at),
-      (at: string) => symlinkSync("problem.yaml", at),
-      (at: string) => execFileSync("mkfifo", [at]),
-    ]) {
-      const at = directory(t);
-      mkdirSync(dirname(join(at, place)), { recursive: true });
-      make(join(at, place));
-      await assert.rejects(packageFromDirectory(at), { message: `${place}: is neither a file nor a directory` });
-    }
+/** Links of a package that also has `real/1.in` with the content `1` and `real/deep/2.in` with `2`, and what is then in it besides. */
+const LINKS: Readonly<
+  Record<string, readonly [links: Readonly<Record<string, string>>, added: Readonly<Record<string, string>>]>
+> = {
+  "to a file": [{ "data/1.in": "../real/1.in" }, { "data/1.in": "1" }],
+  "to a directory": [{ data: "real" }, { "data/1.in": "1", "data/deep/2.in": "2" }],
+  "to a directory, and with a slash at its end": [{ data: "./real//deep/" }, { "data/2.in": "2" }],
+  "to a link, in any order": [
+    { a: "b", b: "real/deep", c: "a/2.in" },
+    { "a/2.in": "2", "b/2.in": "2", c: "2" },
+  ],
+  "through a link to a directory and up again, from where that is": [
+    { a: "real/deep", b: "a/../1.in" },
+    { "a/2.in": "2", b: "1" },
+  ],
+  "to a directory that has a link": [
+    { "real/deep/x": "../1.in", y: "real/deep" },
+    { "real/deep/x": "1", "y/2.in": "2", "y/x": "1" },
+  ],
+};
+const FAULTY_LINKS: Readonly<Record<string, readonly [links: Readonly<Record<string, string>>, message: RegExp]>> = {
+  "to an absolute path": [{ "data/1.in": "/etc/passwd" }, /^data\/1\.in: is a link that leads out of the package$/],
+  "to an absolute path through another": [{ a: "b", b: "/etc" }, /leads out of the package$/],
+  "out of the package": [{ "data/1.in": "../../etc/passwd" }, /^data\/1\.in: is a link that leads out of the package$/],
+  "out of the package and back": [{ "data/1.in": "../../package/real/1.in" }, /leads out of the package$/],
+  "to nothing": [{ "data/1.in": "../real/3.in" }, /^data\/1\.in: is a link that leads to nothing in the package$/],
+  "below a file": [{ "data/1.in": "../real/1.in/x" }, /leads to nothing in the package$/],
+  "to files that are ignored": [{ "data/1.in": "../.hidden/1.in" }, /leads to nothing in the package$/],
+  "to itself": [{ a: "a" }, /^a: is a link that leads into itself$/],
+  "to each other": [{ a: "b", b: "a" }, /leads into itself$/],
+  "to the directory that contains it": [{ "real/again": "." }, /^real\/again: is a link that leads into itself$/],
+  "to a directory above": [{ "real/deep/up": "../.." }, /leads into itself$/],
+  "to directories that contain each other": [{ "a/x": "../b", "b/x": "../a" }, /leads into itself$/],
+};
+
+/** A ZIP file and a directory with the same links, each opened as a package. */
+function withLinks(t: TestContext, links: Readonly<Record<string, string>>) {
+  const at = join(directory(t), "package");
+  const files = { "real/1.in": "1", "real/deep/2.in": "2", ".hidden/1.in": "3" };
+  for (const [path, data] of Object.entries(files)) {
+    mkdirSync(dirname(join(at, path)), { recursive: true });
+    writeFileSync(join(at, path), data);
+  }
+  for (const [path, target] of Object.entries(links)) {
+    mkdirSync(dirname(join(at, path)), { recursive: true });
+    symlinkSync(target, join(at, path));
+  }
+  const members: Member[] = Object.entries(links).map(([name, data]) => ({ name, data, mode: LINK }));
+  const archive = zipOf([...members, ...Object.entries(files).map(([name, data]) => ({ name, data }))]);
+  return { "a directory": async () => text(await packageFromDirectory(at)), "a ZIP file": () => wholeOf(archive) };
+}
+
+for (const [name, [links, added]] of Object.entries(LINKS))
+  test(`follows a link by its content: ${name}`, async (t) => {
+    const wanted = { "real/1.in": "1", "real/deep/2.in": "2", ...added };
+    for (const open of Object.values(withLinks(t, links))) assert.deepEqual(await open(), wanted);
+  });
+for (const [name, [links, message]] of Object.entries(FAULTY_LINKS))
+  test(`rejects a link: ${name}`, async (t) => {
+    for (const open of Object.values(withLinks(t, links)))
+      await assert.rejects(open(), { name: "PackageError", message });
+  });
+
+test("links cannot multiply the files, the bytes or the work of a package beyond its bounds", async () => {
+  const link = (name: string, data: string): Member => ({ name, data, mode: LINK });
+  // Each directory has ten links to the next one: 10 to the power of 15 paths to one file, or to none.
+  const doubling = Array.from({ length: 15 }, (_, n) =>
+    Array.from({ length: 10 }, (_, i) => link(`d${n}/${i}`, `../d${n + 1}`)),
+  ).flat();
+  const last = { name: "d15/x", data: "" };
+  await assert.rejects(wholeOf(zipOf([...doubling, last])), /at most 20000 files|too many files and directories/);
+  await assert.rejects(wholeOf(zipOf([...doubling, link("d15/x", "../d15/y"), link("d15/y", "../d14")])), {
+    name: "PackageError",
+  });
+  const copies = Array.from({ length: 20 }, (_, i) => link(`copy${i}`, "large"));
+  const large = { name: "large", data: "0".repeat(60_000) };
+  await assert.rejects(wholeOf(zipOf([...copies, large]), 1_000_000), /at most 20000 files and 1000000 bytes/);
+  const chain = Array.from({ length: 5_000 }, (_, i) => link(`c${i}/x`, `../c${i + 1}`));
+  await assert.rejects(wholeOf(zipOf([...chain, { name: "c5000/x", data: "" }])), /is not a plain path/);
+  const winding = Array.from({ length: 10_000 }, (_, i) => link(`w${i}`, `${"a/../".repeat(700)}a/x`));
+  await assert.rejects(wholeOf(zipOf([...winding, { name: "a/x", data: "" }])), /through too many names/);
+});
+
+test("rejects devices in a directory, at any depth", async (t) => {
+  for (const path of ["data", "data/secret", "data/secret/1.in"]) {
+    const at = directory(t);
+    mkdirSync(dirname(join(at, path)), { recursive: true });
+    execFileSync("mkfifo", [join(at, path)]);
+    await assert.rejects(packageFromDirectory(at), { message: `${path}: is neither a file, a directory nor a link` });
+  }
 });
 
 test("a file that is replaced or changed after the package was opened is a fault", async (t) => {
