@@ -111,9 +111,8 @@ test("submissions that cannot start in time are given back, the last claimed fir
   });
   loop.wake();
   await answer();
-  assert.deepEqual(log, ["claim 0+2"]);
   await until("give back a1");
-  assert.deepEqual([log.slice(1), loop.held], [["give back b1", "give back a1"], 0]);
+  assert.deepEqual([log, loop.held], [["claim 0+2", "give back b1", "give back a1"], 0]);
   loop.wake();
   assert.equal(log.length, 3);
   loop.ran(1_000);
