@@ -1,13 +1,20 @@
 import { useQuery } from "@tanstack/react-query";
+import { createContext, use } from "react";
 import type { AccountRef, Person } from "../../../src/http/dashboard/api/session.ts";
 import { mutations, queries } from "./api.ts";
 import { signedOut } from "./draft-storage.ts";
 
-/** The signed-in person. @throws Error if nobody is signed in; this does not happen on pages inside the shell. */
+/**
+ * The signed-in person. The shell provides it to all that it renders. At the end of a session, a page can render once more before the
+ * shell removes it, so a page must not read the person from the query, which has none by then.
+ */
+export const PersonContext = createContext<Person | null>(null);
+
+/** The signed-in person. @throws Error outside the shell. */
 export function usePerson(): Person {
-  const { data } = useQuery(queries.session());
-  if (!data?.person) throw new Error("there is no session");
-  return data.person;
+  const person = use(PersonContext);
+  if (!person) throw new Error("this component is outside the shell");
+  return person;
 }
 
 /** The accounts among which the person can choose; empty if the person has at most one. */

@@ -5,6 +5,7 @@ import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { queries } from "../client/api.ts";
 import { useChanges } from "../client/changes.ts";
+import { PersonContext } from "../client/session.ts";
 import { Icon } from "../components/icon.tsx";
 import { LazyMenu } from "../components/lazy-menu.tsx";
 import { Toaster } from "../components/toaster.tsx";
@@ -32,43 +33,45 @@ export function Shell() {
     toggle();
   };
   return (
-    <div className={css.shell}>
-      <a href="#main" className={css.skip}>
-        Skip to the content
-      </a>
-      <header className={css.topBar}>
-        <UnstyledButton className={css.burger} onClick={openNavigation} aria-label="Navigation" aria-expanded={open}>
-          <Icon name="menu" />
-        </UnstyledButton>
-        <Brand />
-        <PaletteButton />
-        <LazyMenu load={loadMenu} button={(handlers) => <PersonButton name={person.name} {...handlers} />}>
-          <PersonMenu person={person} version={version} />
-        </LazyMenu>
-      </header>
-      <div className={css.sidebar}>
-        <Navigation administrator={person.administrator} />
+    <PersonContext value={person}>
+      <div className={css.shell}>
+        <a href="#main" className={css.skip}>
+          Skip to the content
+        </a>
+        <header className={css.topBar}>
+          <UnstyledButton className={css.burger} onClick={openNavigation} aria-label="Navigation" aria-expanded={open}>
+            <Icon name="menu" />
+          </UnstyledButton>
+          <Brand />
+          <PaletteButton />
+          <LazyMenu load={loadMenu} button={(handlers) => <PersonButton name={person.name} {...handlers} />}>
+            <PersonMenu person={person} version={version} />
+          </LazyMenu>
+        </header>
+        <div className={css.sidebar}>
+          <Navigation administrator={person.administrator} />
+        </div>
+        {(open || wasOpen) && (
+          <Suspense>
+            <SideDrawer opened={open} onClose={close} brand={<Brand />}>
+              <Navigation administrator={person.administrator} onChoice={close} />
+            </SideDrawer>
+          </Suspense>
+        )}
+        <ChangeListener />
+        <main id="main" className={css.main} tabIndex={-1}>
+          <OfflineNotice />
+          {person.suspended.map((name) => (
+            <p key={name} className={css.notice}>
+              <Icon name="alert" /> The account {name} is suspended. Requests with its keys are rejected, and its
+              submissions are not started. Ask an administrator.
+            </p>
+          ))}
+          <Outlet />
+        </main>
+        <Toaster />
       </div>
-      {(open || wasOpen) && (
-        <Suspense>
-          <SideDrawer opened={open} onClose={close} brand={<Brand />}>
-            <Navigation administrator={person.administrator} onChoice={close} />
-          </SideDrawer>
-        </Suspense>
-      )}
-      <ChangeListener />
-      <main id="main" className={css.main} tabIndex={-1}>
-        <OfflineNotice />
-        {person.suspended.map((name) => (
-          <p key={name} className={css.notice}>
-            <Icon name="alert" /> The account {name} is suspended. Requests with its keys are rejected, and its
-            submissions are not started. Ask an administrator.
-          </p>
-        ))}
-        <Outlet />
-      </main>
-      <Toaster />
-    </div>
+    </PersonContext>
   );
 }
 
