@@ -1,8 +1,8 @@
 # The data directory: its path, its ownership and its locks.
 #
 # The file .assay-data marks a data directory: set-up neither fills nor removes a directory without this file.
-# These descriptors stay open: 9 = the set-up lock; 8 = the lock of the uid range, 7 = the lock of the running instance, and 6 = the lock
-# of the command that serves (see instance.sh).
+# Descriptor 9 has the set-up lock until the set-up has ended. These descriptors stay open: 8 = the lock of the uid range, 7 = the lock of
+# the running instance, and 6 = the lock of the command that serves (see instance.sh).
 
 # choose_data_dir DIR: sets $data to the absolute path and rejects unsuitable directories.
 choose_data_dir() {

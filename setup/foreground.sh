@@ -1,4 +1,5 @@
 # Shared by serve and worker, which run two processes until SIGTERM: the launcher as root, and the service or worker without privileges.
+# With --no-worker there is no launcher.
 # A file that sources this one sets $asked, the path of the operator listener that returns 200 when the command is ready, and defines
 # `welcome`.
 #

@@ -48,7 +48,7 @@ struct exec_args {
 	char *argv[EXEC_ARGS_STRINGS];
 	char *envp[EXEC_ARGS_STRINGS];
 	struct child_failure failure;
-	uint64_t exec_ns;              /* CLOCK_MONOTONIC, just before the exec; 0 until then */
+	uint64_t exec_ns;              /* CLOCK_MONOTONIC, just before the exec, or when a runtime gets its step; 0 until then */
 	struct rlimit read[RLIM_NLIMITS]; /* these limits, read back from the kernel */
 	char strings[];
 };

@@ -166,7 +166,7 @@ int read_process(int proc, pid_t process, const char *file, char *text, size_t s
 /* Reads the flags in /proc/PID/stat. Returns -1 with errno if they cannot be read; errno is EBADMSG if the file is malformed. */
 int task_flags(int proc, pid_t task, unsigned *flags);
 
-/* ---- limits.c: when a limit is exceeded. Each check kills the run if it exceeds the limit ---- */
+/* ---- limits.c: when a limit is exceeded. Each check kills the run, or lowers its memory limit, if it exceeds the limit ---- */
 
 /* Sets the first deadlines of limits, at the start of the program. */
 void set_limits(struct watch *w);
@@ -176,6 +176,7 @@ void check_oom(struct watch *w, uint64_t now);
 void check_wall(struct watch *w, uint64_t now);
 void check_cpu(struct watch *w, uint64_t now);
 void check_kernel_memory(struct watch *w, uint64_t now);
+/* Records a sample of what the run uses; it checks no limit. */
 void take_sample(struct watch *w, uint64_t now);
 /* Returns how often the group has been out of memory so far. Only for v1. */
 uint64_t count_oom_events(struct watch *w);

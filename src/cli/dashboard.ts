@@ -45,8 +45,8 @@ export function dashboardOf(options: DashboardOptions): ManagementDependencies {
 }
 
 /** The workers that the dashboard shows: those announced in a shared database, or else the worker of this process. */
-export function nodesOf(fleet: WorkerRegistry | null, worker: Worker | null): DashboardOptions["nodes"] {
-  if (fleet) return () => fleet.nodes();
+export function nodesOf(registry: WorkerRegistry | null, worker: Worker | null): DashboardOptions["nodes"] {
+  if (registry) return () => registry.nodes();
   return async () => {
     if (!worker) return [];
     const readiness = await worker.readiness();

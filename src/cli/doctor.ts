@@ -110,10 +110,10 @@ async function checkLanguages(flags: WorkerFlags, note: (finding: Finding) => vo
     for (let end: End | null = null; !existsSync(socket); end = await Promise.race([ended, sleep(10, null)])) {
       if (end) return note(finding("launcher", false, `it did not listen: ${end.description}`, "launcher"));
     }
-    const prover = new SelfTest(socket, installedLanguages());
-    for (const { name, ok, detail, fault } of await prover.proveAll())
+    const selfTest = new SelfTest(socket, installedLanguages());
+    for (const { name, ok, detail, fault } of await selfTest.proveAll())
       note(finding(`language ${name}`, ok, fault ?? detail, "language"));
-    prover.close();
+    selfTest.close();
     await checkRuntimes(socket, note);
   } finally {
     child.kill("SIGTERM");

@@ -44,8 +44,8 @@ export interface Service {
 }
 
 /**
- * Composes the service from the bottom up: store, worker, webhooks, servers. At a stop, new requests are refused first, and the
- * store is closed last.
+ * Composes the service from the bottom up: store, worker, webhooks, servers. At a stop, new requests are refused first; the
+ * store is closed when nothing uses it any more, and then the traces are sent.
  * @throws if the database, certificate, address or key of webhook secrets cannot be used.
  */
 export async function startService(config: Config): Promise<Service> {
@@ -62,16 +62,16 @@ export async function startService(config: Config): Promise<Service> {
   const conversations = new Conversations({ store, log, inProcess: !store.manyProcesses });
   const ownWorker = config.ownWorker ? startOwnWorker(config, store, log, { conversations, meter, tracer }) : null;
   // With a shared database, the worker of this process is one of several; otherwise, it is the only one.
-  const fleet = store.manyProcesses ? await WorkerRegistry.start({ store, leaseMs: config.leaseMs, log }) : null;
-  const workers = fleet ?? ownWorker?.worker;
+  const registry = store.manyProcesses ? await WorkerRegistry.start({ store, leaseMs: config.leaseMs, log }) : null;
+  const workers = registry ?? ownWorker?.worker;
   if (!workers)
     throw new ConfigError("a service without a worker needs a PostgreSQL database, which it shares with workers");
   const deliverer = Deliverer.start({ ...sending, store, log, meter, tracer, drainMs: config.drainMs });
   const { retentionMs } = config;
-  const summariser = StatsAggregator.start({ store, log, slots: () => workers.capacity() });
+  const aggregator = StatsAggregator.start({ store, log, slots: () => workers.capacity() });
   const purger = retentionMs === null ? null : Purger.start({ store, retentionMs, log, meter });
   const stopping = new AbortController();
-  const nodes = nodesOf(fleet, ownWorker?.worker ?? null);
+  const nodes = nodesOf(registry, ownWorker?.worker ?? null);
   const dependencies: DashboardDependencies = {
     ...dashboardOf({ config, store, languages, sending, nodes, stopping: stopping.signal }),
     store,
@@ -95,10 +95,10 @@ export async function startService(config: Config): Promise<Service> {
     await ownWorker?.stop();
     // Together, because each has a time limit of its own: the last webhook attempts have 10 s, the last responses 2 s.
     await Promise.all([
-      fleet?.stop(),
+      registry?.stop(),
       deliverer.stop(),
       purger?.stop(),
-      summariser.stop(),
+      aggregator.stop(),
       http.close(),
       operator.close(),
     ]);
@@ -215,14 +215,14 @@ function startOwnWorker(
     ...told,
   });
   const { leaseMs } = config;
-  const announcer = store.manyProcesses
+  const heartbeat = store.manyProcesses
     ? WorkerHeartbeat.start({ store, id: worker.id, worker, leaseMs, log }, worker.begun)
     : null;
   return {
     worker,
     begun: worker.begun,
     async stop() {
-      await announcer?.stop();
+      await heartbeat?.stop();
       await worker.stop();
     },
   };

@@ -62,18 +62,18 @@ export class Conversations {
     }
   }
 
-  /** The end of a claimed submission whose program runs in this process. Later calls return the same end. */
+  /** The worker's side of the conversation with a claimed submission, whose program runs in this process. Later calls return the same one. */
   begin(claim: Claim): WorkerSide {
     const { store, log, inProcess } = this.#options;
     const begun = this.#begun.get(claim.lease);
     if (begun) return begun;
     const { id } = claim.submission;
-    const end = inProcess
+    const side = inProcess
       ? new InProcessConversation(store, claim, this.#waitingInput)
       : new StoredWorkerSide(store, claim, log);
-    if (end instanceof InProcessConversation) this.#inProcess.set(id, end);
-    this.#begun.set(claim.lease, end);
-    return end;
+    if (side instanceof InProcessConversation) this.#inProcess.set(id, side);
+    this.#begun.set(claim.lease, side);
+    return side;
   }
 
   /** Takes no more output and input of a run. It must resolve before the end of the run is stored, which deletes what is in the database. */
@@ -83,10 +83,10 @@ export class Conversations {
 
   /** Forgets a run whose end has been stored, or which this process has given up. */
   forget({ lease }: Pick<Claim, "lease">): void {
-    const end = this.#begun.get(lease);
+    const side = this.#begun.get(lease);
     this.#begun.delete(lease);
-    if (!(end instanceof InProcessConversation) || this.#inProcess.get(lease.submissionId) !== end) return;
-    void end.stop();
+    if (!(side instanceof InProcessConversation) || this.#inProcess.get(lease.submissionId) !== side) return;
+    void side.stop();
     this.#inProcess.delete(lease.submissionId);
     this.#options.store.live.announce(lease.submissionId); // readers go on with the database
   }

@@ -66,12 +66,12 @@ export const CAUSES = {
     name: "Platform failed",
     evidence: {
       judge:
-        "The platform failed: there was no box, a control or counter could not be read, the report contradicted itself, or the run was lost. A submission of the profile `judge` gets this verdict only after three such attempts. The status is `error`, and there is neither output nor metrics.",
+        "The platform failed: there was no box, a control or counter could not be read, the report contradicted itself, or the run was lost. A submission of the profile `judge` without live input gets this verdict only after three such attempts. The status is `error`, and there is neither output nor metrics.",
     },
     rules: [],
     explain: (facts: ExplainedRun): Explanation => ({
       title: "The platform failed, not your program",
-      text: `Assay cannot judge this run: ${facts.record.result.error_message ?? "the reason is unknown"}. Assay reports neither a verdict without proof nor the output of such a run. A judge run is attempted three times before it ends as IE. An agent run is attempted once, because it may have had side effects.`,
+      text: `Assay cannot judge this run: ${facts.record.result.error_message ?? "the reason is unknown"}. Assay reports neither a verdict without proof nor the output of such a run. A judge run without live input is attempted three times before it ends as IE. Other runs are attempted once: they may have had side effects, or used up their input.`,
       whyNot: [
         {
           verdict: "RE",

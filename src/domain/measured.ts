@@ -158,7 +158,7 @@ export const MEASURED = {
     key: { name: "END_USEC", number: 103 },
   },
   kernelBytes: {
-    meaning: "The largest reading of the kernel memory of the cgroup, every 20 ms; 0 for a shorter run",
+    meaning: "The largest reading of the kernel memory of the cgroup, at least every 20 ms; 0 for a shorter run",
     key: { name: "KERNEL_MEMORY", number: 104 },
   },
   walkableBytes: {

@@ -21,7 +21,7 @@ export class SlotFileCache {
 
   /** The STEP frame of a step for this slot. It must be sent, because this object then counts its files as kept by the slot. */
   encode(step: Step): Buffer[] {
-    const { files, repeatsOf: owner } = step;
+    const { files, fileOwner: owner } = step;
     if (files.length === 0 || owner === undefined || bytesOf(files) > MAX_FILE_SET_BYTES) return encodeStep(step);
     const found = this.#find(files, owner);
     const frame = encodeStep(step, found);

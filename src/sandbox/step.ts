@@ -10,7 +10,7 @@ export interface Step {
   /** Files that are written into the fresh work directory before the program starts; empty if the work directory is kept. */
   readonly files: readonly WorkFile[];
   /** The account whose later steps will probably have the same list of files. A slot then keeps the list, and gets it only once. */
-  readonly repeatsOf?: string;
+  readonly fileOwner?: string;
   readonly stdin: Buffer;
   /** Whether input comes while the step runs (Slot.input). `stdin` is then empty. */
   readonly live?: boolean;

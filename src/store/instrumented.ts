@@ -25,7 +25,7 @@ const METHODS: Readonly<Record<string, Operation>> = {
   "submissions.sweep": "lease",
   "submissions.finish": "finish",
   "submissions.release": "finish",
-  "submissions.repeat": "finish",
+  "submissions.requeue": "finish",
   "submissions.get": "read",
   "submissions.depth": "read",
 } satisfies { readonly [Method in MethodName]?: Operation };

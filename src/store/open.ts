@@ -96,15 +96,15 @@ export function openDatabase(database: DatabaseLocation): Database | Promise<Dat
 function composeStore(database: Database, now: () => number, steady: () => number): Store {
   const { notify } = database.abilities;
   let listening: Listening | undefined;
-  const wakeups = new Notifier(() => {
+  const notifier = new Notifier(() => {
     listening = notify?.listen(
-      (notification) => wakeups.publish(notification),
-      () => wakeups.sayAll(),
+      (notification) => notifier.publish(notification),
+      () => notifier.sayAll(),
     );
   });
-  const transactions = new Transactions(database, wakeups);
+  const transactions = new Transactions(database, notifier);
   const reads = new AccountReads();
-  const submissions = submissionStore(database, transactions, wakeups, now, steady);
+  const submissions = submissionStore(database, transactions, notifier, now, steady);
   return {
     submissions: submissions.store,
     queue: queueStore(database, transactions, now),
@@ -122,21 +122,21 @@ function composeStore(database: Database, now: () => number, steady: () => numbe
     sends: sendStore(database, transactions, now),
     signIns: signInStore(database, transactions, now),
     quota: quotaStore(database, transactions, now),
-    workers: workerStore(database, transactions, wakeups, now),
+    workers: workerStore(database, transactions, notifier, now),
     retention: retentionStore(database, transactions, now),
     submissionSearch: submissionSearch(database, reads),
     foreign: foreignSubmissionStore(database, reads),
     judgementSearch: judgementSearch(database, reads),
     history: historyStore(database, transactions, reads, now),
-    live: liveStore(database, transactions, wakeups),
-    liveInput: liveInputStore(database, transactions, wakeups),
-    judgements: judgementStore(database, transactions, wakeups, reads, now),
+    live: liveStore(database, transactions, notifier),
+    liveInput: liveInputStore(database, transactions, notifier),
+    judgements: judgementStore(database, transactions, notifier, reads, now),
     problems: problemStore(database, transactions, now),
     manyProcesses: notify !== null,
-    onWork: (listener) => wakeups.on("work", listener),
-    onAdded: (listener) => wakeups.on(database.abilities.oneWriter ? "added" : "work", listener),
-    onEnds: (listener) => wakeups.on("ends", listener),
-    onDeliveries: (listener) => wakeups.on("deliveries", listener),
+    onWork: (listener) => notifier.on("work", listener),
+    onAdded: (listener) => notifier.on(database.abilities.oneWriter ? "added" : "work", listener),
+    onEnds: (listener) => notifier.on("ends", listener),
+    onDeliveries: (listener) => notifier.on("deliveries", listener),
     backup: (write) => backup(database, now, write),
     backlog: (accountIds) => backlog(database.db, now(), accountIds),
     endedWithin: (ms) => endedSince(database.db, now() - ms),

@@ -34,7 +34,7 @@ export interface SeenWorker extends AnnouncedWorker {
 export type WorkerStore = ReturnType<typeof workerStore>;
 
 /** The announcements of workers to services. @param now milliseconds since the epoch. */
-export function workerStore({ db }: Database, transactions: Transactions, wakeups: Notifier, now: () => number) {
+export function workerStore({ db }: Database, transactions: Transactions, notifier: Notifier, now: () => number) {
   const changed = { notifications: () => [{ kind: "workers" } as const] };
   return {
     /** Announces the state of a worker for `leaseMs`. The worker repeats this before the time is over. */
@@ -100,9 +100,9 @@ export function workerStore({ db }: Database, transactions: Transactions, wakeup
     },
 
     /** Calls the listener when a proof may have been requested. @returns a function that ends the subscription. */
-    onAsked: (listener: () => void): (() => void) => wakeups.on("prove", listener),
+    onAsked: (listener: () => void): (() => void) => notifier.on("prove", listener),
 
     /** Calls the listener when announcements may have changed. @returns a function that ends the subscription. */
-    onChange: (listener: () => void): (() => void) => wakeups.on("workers", listener),
+    onChange: (listener: () => void): (() => void) => notifier.on("workers", listener),
   };
 }

@@ -85,7 +85,7 @@ export async function post({ method, target, headers, body }: Post, options: Pos
         reset: true,
       });
     const answer = await orAborted(request, signal); // the client ignores the signal until it is connected
-    return { status: answer.statusCode, headers: keptOf(answer.headers), ...(await readBegin(answer.body)) };
+    return { status: answer.statusCode, headers: storedHeaders(answer.headers), ...(await readBegin(answer.body)) };
   } finally {
     void client.destroy();
   }
@@ -162,7 +162,7 @@ const KEPT_HEADER_CHARACTERS = 200;
 const SECRET_HEADERS = new Set(["set-cookie"]);
 
 /** The headers of a response that are kept: the first ones, with the beginning of each value. */
-export function keptOf(headers: Readonly<Record<string, string | string[] | undefined>>): Headers {
+export function storedHeaders(headers: Readonly<Record<string, string | string[] | undefined>>): Headers {
   return Object.entries(headers)
     .flatMap(([name, values = []]) => [values].flat().map((value) => [name, value] as const))
     .slice(0, KEPT_HEADERS)

@@ -108,7 +108,7 @@ export class ClaimLoop {
     return {
       nowMs: performance.now(),
       workers,
-      slots: { capacity: slots.capacity, free: slots.freeCount, alive: slots.alive },
+      slots: { headroom: slots.headroom, free: slots.freeCount, alive: slots.alive },
       held: this.#held.map((run) => ({
         run,
         accountId: run.claim.submission.accountId,

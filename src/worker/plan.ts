@@ -20,7 +20,7 @@ const NOTHING = Buffer.alloc(0);
  */
 export function stepForArtifact(execute: Step, { limits }: Step, files: readonly WorkFile[], owner: string): Step {
   const { workBytes, workInodes } = limits;
-  return { ...execute, files, repeatsOf: owner, work: "fresh", limits: { ...execute.limits, workBytes, workInodes } };
+  return { ...execute, files, fileOwner: owner, work: "fresh", limits: { ...execute.limits, workBytes, workInodes } };
 }
 
 /** How an execute command names the compiled program, derived from the path of the source. The keys are values of `Language.runs`. */

@@ -16,15 +16,15 @@ const PROVE_NEXT_MS = 120_000;
 
 /** Schedules the smoke tests of a worker: those of all languages before it claims submissions, and later one at a time. */
 export class ProofSchedule {
-  readonly #prover: SelfTest;
+  readonly #selfTest: SelfTest;
   readonly #log: Logger;
   readonly #proveNextMs: number;
   #rest: NodeJS.Timeout | undefined;
   #next: NodeJS.Timeout | undefined;
   #stopping = false;
 
-  constructor(prover: SelfTest, log: Logger, proveNextMs = PROVE_NEXT_MS) {
-    this.#prover = prover;
+  constructor(selfTest: SelfTest, log: Logger, proveNextMs = PROVE_NEXT_MS) {
+    this.#selfTest = selfTest;
     this.#log = log;
     this.#proveNextMs = proveNextMs;
   }
@@ -32,9 +32,9 @@ export class ProofSchedule {
   /** Resolves when at least one language works and no more rounds are needed. @returns false if `stop` was called before. */
   async first(): Promise<boolean> {
     for (let round = 1; !this.#stopping; round++) {
-      const checks = await this.#prover.proveAll();
+      const checks = await this.#selfTest.proveAll();
       this.#logFailures(checks);
-      const isRepeated = this.#prover.interrupted && round < ROUNDS_OF_PROOF;
+      const isRepeated = this.#selfTest.interrupted && round < ROUNDS_OF_PROOF;
       if (checks.some(({ ok }) => ok) && !isRepeated) break;
       await sleep(PAUSE_MS);
     }
@@ -51,7 +51,7 @@ export class ProofSchedule {
     this.#stopping = true;
     clearTimeout(this.#rest);
     clearTimeout(this.#next);
-    this.#prover.close();
+    this.#selfTest.close();
   }
 
   #logFailures(checks: readonly Check[]): void {
@@ -61,10 +61,10 @@ export class ProofSchedule {
 
   /** Repeats the smoke tests of the failed languages until no test was interrupted. */
   #proveRestLater(pauseMs = PROVE_REST_MS): void {
-    if (this.#stopping || !this.#prover.interrupted) return;
+    if (this.#stopping || !this.#selfTest.interrupted) return;
     clearTimeout(this.#rest);
     this.#rest = setTimeout(async () => {
-      this.#logFailures(await this.#prover.proveRest());
+      this.#logFailures(await this.#selfTest.proveRest());
       this.#proveRestLater(Math.min(2 * pauseMs, MOST_PROVE_REST_MS));
     }, pauseMs);
   }
@@ -73,7 +73,7 @@ export class ProofSchedule {
   #proveNextLater(): void {
     if (this.#stopping) return;
     this.#next = setTimeout(async () => {
-      const changed = await this.#prover.proveNext();
+      const changed = await this.#selfTest.proveNext();
       if (changed?.ok) this.#log.info({ language: changed.name }, "offered again");
       else if (changed) {
         this.#logFailures([changed]);

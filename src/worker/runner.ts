@@ -167,7 +167,7 @@ export class Runner {
     const { verdict } = outcome.result;
     // If `checked` is set, an interactor could not run, which is not a failure of the platform.
     const mayRepeat = outcome.status === "error" && !checked && !claim.takesInput;
-    if (mayRepeat && (await store.submissions.repeat(lease))) {
+    if (mayRepeat && (await store.submissions.requeue(lease))) {
       meter.count("repeated", { language });
       log.warn({ ...logFields(claim), attempt: lease.attempt }, "the platform failed this run; it will be repeated");
       return true;

@@ -13,7 +13,7 @@ const ASSUMED_BYTES = 64 * 1_048_576;
 const PRIOR_WEIGHT = 0.01;
 /** Additional weight of the first runtime of a kind that was submitted recently. A burst of other kinds does not replace it. */
 const FIRST_WEIGHT = 1_000_000;
-/** A kind was submitted recently if its recency (Mix.recency) is above this value: in the last five and a half minutes. */
+/** A kind was submitted recently if its recency (SubmissionMix.recency) is above this value: in the last five and a half minutes. */
 const LEAST_RECENCY = 2 * PRIOR_WEIGHT;
 /** The most runtimes of a kind that wait, if their start is costly. */
 const MOST_COSTLY = 2;
@@ -39,7 +39,7 @@ interface WaitingRuntime {
 
 /**
  * Decides which runtimes wait in the free slots, within a budget of memory. First comes one runtime of each kind that was submitted
- * recently. The numbers of further runtimes follow the recent mix of submissions (Mix) by the D'Hondt method: the next runtime is of
+ * recently. The numbers of further runtimes follow the recent mix of submissions (SubmissionMix) by the D'Hondt method: the next runtime is of
  * the kind whose weight, divided by the number of runtimes that it would then have, is highest. Slots without a runtime count as a kind
  * in this division, because to end a waiting runtime would waste its start and cost a new box.
  */

@@ -43,7 +43,7 @@ export interface ScheduleState<Held extends HeldSubmission> {
   readonly workers: number;
   readonly slots: {
     /** How many submissions may run in addition to those that run; negative if too many run. */
-    readonly capacity: number;
+    readonly headroom: number;
     readonly free: number;
     /** Slots that are free or in use. */
     readonly alive: number;
@@ -86,7 +86,7 @@ export function nextAction<Held extends HeldSubmission>(state: ScheduleState<Hel
   const abandoned = held.find(({ isAbandoned }) => isAbandoned);
   if (abandoned) return { kind: "drop", held: abandoned };
   const barred = barredAccounts(state);
-  const startable = Math.max(Math.min(slots.capacity, slots.free), 0);
+  const startable = Math.max(Math.min(slots.headroom, slots.free), 0);
   const first = startable > 0 ? firstOf(state, barred) : undefined;
   if (first) return { kind: "start", held: first };
   const [oldest] = held;

@@ -59,7 +59,7 @@ export class Slots {
   }
 
   /** How many submissions may run in addition to those that are running. */
-  get capacity(): number {
+  get headroom(): number {
     return this.#options.most - this.busy;
   }
 
@@ -124,7 +124,7 @@ export class Slots {
     clearTimeout(this.#idle);
     if (this.#closed) return;
     this.#idle = setTimeout(() => this.busy === 0 && this.#startRuntime(true), IDLE_MS).unref();
-    while (this.busy + runtimes.starting < most && this.#free.length > this.capacity) {
+    while (this.busy + runtimes.starting < most && this.#free.length > this.headroom) {
       const next = runtimes.next(this.#free, idle);
       if (!next) return;
       this.#free.splice(this.#free.indexOf(next.slot), 1);

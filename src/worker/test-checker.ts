@@ -62,9 +62,9 @@ export class TestChecker {
   readonly #cacheFor: (owner: Pick<Submission, "accountId" | "language">) => CompileCache;
   readonly #comparer = new Comparer();
 
-  constructor(languages: Languages, keptFor: (owner: Pick<Submission, "accountId" | "language">) => CompileCache) {
+  constructor(languages: Languages, cacheFor: (owner: Pick<Submission, "accountId" | "language">) => CompileCache) {
     this.#languages = languages;
-    this.#cacheFor = keptFor;
+    this.#cacheFor = cacheFor;
   }
 
   /**
@@ -109,7 +109,7 @@ export class TestChecker {
   ): Promise<TestedPass> {
     const program = this.#programOf(spec, test);
     const prepared: Interaction | Checked = program
-      ? await prepareInteraction(slot, program, testOf(test, pass, null), this.#keptOf(program, accountId))
+      ? await prepareInteraction(slot, program, testOf(test, pass, null), this.#cacheOf(program, accountId))
       : unavailable(spec);
     if ("verdict" in prepared) return { outcome: internalError("the interactor cannot run"), checked: prepared };
     const outcome = await run(NOTHING, prepared.execute);
@@ -143,7 +143,7 @@ export class TestChecker {
     }
     const program = this.#programOf(spec, test);
     if (!program) return unavailable(spec);
-    return await runChecker(slot, program, testOf(test, pass, output.stdout), this.#keptOf(program, accountId));
+    return await runChecker(slot, program, testOf(test, pass, output.stdout), this.#cacheOf(program, accountId));
   }
 
   #programOf(spec: ProgramChecker, { checkerProgram: program }: ClaimedTest): CheckerProgram | null {
@@ -152,7 +152,7 @@ export class TestChecker {
     return { spec, language, limits: this.#languages.limitsFor(language, "judge"), program };
   }
 
-  #keptOf({ language }: CheckerProgram, accountId: string): CompileCache {
+  #cacheOf({ language }: CheckerProgram, accountId: string): CompileCache {
     return this.#cacheFor({ accountId, language: language.name });
   }
 }

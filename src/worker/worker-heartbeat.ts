@@ -36,9 +36,9 @@ export class WorkerHeartbeat {
 
   /** @param begun resolves when the smoke tests of the worker have ended. The worker is not announced before. */
   static start(options: WorkerHeartbeatOptions, begun: Promise<void>): WorkerHeartbeat {
-    const announcer = new WorkerHeartbeat(options);
-    void begun.then(() => announcer.#announce(true));
-    return announcer;
+    const heartbeat = new WorkerHeartbeat(options);
+    void begun.then(() => heartbeat.#announce(true));
+    return heartbeat;
   }
 
   /** Withdraws the announcement, so that services do not rely on a draining worker. */

@@ -42,9 +42,9 @@ export class WorkerRegistry implements WorkerPool {
   }
 
   static async start(options: WorkerRegistryOptions): Promise<WorkerRegistry> {
-    const fleet = new WorkerRegistry(options);
-    await fleet.#refresh();
-    return fleet;
+    const registry = new WorkerRegistry(options);
+    await registry.#refresh();
+    return registry;
   }
 
   capacity(): number {

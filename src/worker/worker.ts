@@ -69,7 +69,7 @@ export class Worker implements WorkerPool {
   readonly #slots: Slots;
   readonly #runtimes: Runtimes;
   readonly #wanted: number;
-  readonly #prover: SelfTest;
+  readonly #selfTest: SelfTest;
   readonly #proofs: ProofSchedule;
   readonly #leases: Leases;
   readonly #runner: Runner;
@@ -104,8 +104,8 @@ export class Worker implements WorkerPool {
       meter.count("proofs", { result: ok ? "ok" : "failed" });
       if (!ok) log.error({ detail: fault ?? detail }, "not ready");
     };
-    this.#prover = new SelfTest(launcherSocket, languages, onProof, workers);
-    this.#proofs = new ProofSchedule(this.#prover, log, options.proveNextMs);
+    this.#selfTest = new SelfTest(launcherSocket, languages, onProof, workers);
+    this.#proofs = new ProofSchedule(this.#selfTest, log, options.proveNextMs);
     this.#leases = new Leases({ store, leaseMs, log, meter });
     const { artifactBytes = 0, conversations = new Conversations({ store, log, inProcess: false }) } = options;
     this.#runner = new Runner({
@@ -152,11 +152,11 @@ export class Worker implements WorkerPool {
   }
 
   languages(): readonly string[] {
-    return this.#prover.working();
+    return this.#selfTest.working();
   }
 
   readiness() {
-    return this.#prover.readiness();
+    return this.#selfTest.readiness();
   }
 
   async stop(): Promise<void> {
@@ -178,7 +178,7 @@ export class Worker implements WorkerPool {
       log.info({ languages: this.languages() }, "languages proven");
       // If only one process can use the database, all leases are those of dead processes, and need not expire first.
       await this.#leases.sweep(!store.manyProcesses);
-      await this.#slots.open(this.#wanted, this.#prover.takeHelpers());
+      await this.#slots.open(this.#wanted, this.#selfTest.takeHelpers());
       this.#proofs.start();
     } catch (error) {
       log.error({ err: error }, "the worker could not start");

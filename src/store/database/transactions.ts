@@ -74,12 +74,12 @@ interface Begun {
  */
 export class Transactions {
   readonly #database: Database;
-  readonly #wakeups: Notifier;
+  readonly #notifier: Notifier;
   readonly #onlyQueue: CommitQueue | null;
 
-  constructor(database: Database, wakeups: Notifier) {
+  constructor(database: Database, notifier: Notifier) {
     this.#database = database;
-    this.#wakeups = wakeups;
+    this.#notifier = notifier;
     this.#onlyQueue = database.abilities.oneWriter ? new CommitQueue((waiting) => this.#commitFirst(waiting)) : null;
   }
 
@@ -208,7 +208,7 @@ export class Transactions {
   }
 
   #notify(notifications: readonly StoreNotification[]): void {
-    for (const notification of notifications) this.#wakeups.publish(notification);
+    for (const notification of notifications) this.#notifier.publish(notification);
   }
 
   #transaction<T>(flushed: boolean, work: Work<T>): Promise<T> {

@@ -37,7 +37,7 @@ export type JudgementStore = ReturnType<typeof judgementStore>;
 export function judgementStore(
   { db, abilities }: Database,
   transactions: Transactions,
-  wakeups: Notifier,
+  notifier: Notifier,
   reads: AccountReads,
   now: () => number,
 ) {
@@ -142,11 +142,11 @@ export function judgementStore(
      * Calls the listener when the judgement has ended, and possibly at other times: the listener must read the status.
      * @returns a function that ends the subscription.
      */
-    onEnd: (id: string, listener: () => void): (() => void) => wakeups.onEnd(id, listener),
+    onEnd: (id: string, listener: () => void): (() => void) => notifier.onEnd(id, listener),
 
     /** Like `onEnd`, but calls the listener also when runs of the judgement have ended. */
     onChange(id: string, listener: () => void): () => void {
-      const unsubscribers = [wakeups.onEnd(id, listener), wakeups.onLive(id, listener)];
+      const unsubscribers = [notifier.onEnd(id, listener), notifier.onLive(id, listener)];
       return () => {
         for (const unsubscribe of unsubscribers) unsubscribe();
       };

@@ -37,7 +37,7 @@ export type LiveInputStore = ReturnType<typeof liveInputStore>;
  * Input that clients give to programs while they run, after the stdin of the submission. Clients add it, the worker reads it, and the end
  * of the submission deletes it.
  */
-export function liveInputStore({ db, abilities }: Database, transactions: Transactions, wakeups: Notifier) {
+export function liveInputStore({ db, abilities }: Database, transactions: Transactions, notifier: Notifier) {
   return {
     /** Adds input for a submission that takes it, after all input of earlier calls. */
     give(id: string, accountId: string, inputs: readonly LiveInput[]): Promise<GiveResult> {
@@ -62,7 +62,7 @@ export function liveInputStore({ db, abilities }: Database, transactions: Transa
     },
 
     /** Calls the listener when the submission may have new input. @returns a function that ends the subscription. */
-    onInput: (id: string, listener: () => void): (() => void) => wakeups.onInput(id, listener),
+    onInput: (id: string, listener: () => void): (() => void) => notifier.onInput(id, listener),
   };
 }
 

@@ -37,7 +37,7 @@ export async function heldSeq(
  * The output of runs that clients follow from another process than that of the worker (conversation/stored.ts). The worker adds it during a run,
  * and the end deletes it (submissions/outcomes.ts).
  */
-export function liveStore({ db, abilities }: Database, transactions: Transactions, wakeups: Notifier) {
+export function liveStore({ db, abilities }: Database, transactions: Transactions, notifier: Notifier) {
   return {
     /**
      * Adds new output of a run. @param n the number of the first piece; the pieces of a run are numbered in their order.
@@ -99,7 +99,7 @@ export function liveStore({ db, abilities }: Database, transactions: Transaction
 
     /** Calls the listeners of `onChange` in this process: there is new output that the database does not have. */
     announce(id: string): void {
-      wakeups.publish({ kind: "live", id });
+      notifier.publish({ kind: "live", id });
     },
 
     /**
@@ -107,7 +107,7 @@ export function liveStore({ db, abilities }: Database, transactions: Transaction
      * @returns a function that ends the subscription.
      */
     onChange(id: string, listener: () => void): () => void {
-      const unsubscribers = [wakeups.onEnd(id, listener), wakeups.onLive(id, listener)];
+      const unsubscribers = [notifier.onEnd(id, listener), notifier.onLive(id, listener)];
       return () => {
         for (const unsubscribe of unsubscribers) unsubscribe();
       };

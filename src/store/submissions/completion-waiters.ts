@@ -7,12 +7,12 @@ type Seen = Head | undefined;
 
 /** Waiters for the end of submissions. A waiter reads its submission when it is notified, without polling. */
 export class CompletionWaiters {
-  readonly #wakeups: Notifier;
+  readonly #notifier: Notifier;
   readonly #closing = new AbortController();
   readonly #waiting = new Set<Promise<Seen>>();
 
-  constructor(wakeups: Notifier) {
-    this.#wakeups = wakeups;
+  constructor(notifier: Notifier) {
+    this.#notifier = notifier;
   }
 
   /**
@@ -41,7 +41,7 @@ export class CompletionWaiters {
     let woken = Promise.withResolvers<void>();
     const wake = () => woken.resolve();
     // The subscription precedes the first read, and each read follows a new `woken`, so that no end is missed.
-    const unsubscribe = this.#wakeups.onEnd(id, wake);
+    const unsubscribe = this.#notifier.onEnd(id, wake);
     signal.addEventListener("abort", wake, { once: true });
     try {
       if (running && !signal.aborted) await woken.promise;

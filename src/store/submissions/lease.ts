@@ -170,7 +170,7 @@ export async function yieldSlot(trx: Transaction<Schema>, { lease, progress }: Y
 }
 
 /** Requeues a submission whose run failed because of the platform. @returns false for a void lease, or if it may not be repeated. */
-export async function repeat(trx: Transaction<Schema>, lease: Lease): Promise<boolean> {
+export async function requeue(trx: Transaction<Schema>, lease: Lease): Promise<boolean> {
   if (lease.attempt >= MAX_ATTEMPTS) return false;
   const result = await leased(trx, lease)
     .where("profile", "=", "judge")

@@ -19,7 +19,7 @@ import {
   type Finish,
   type ReleasedLease,
   readRunning,
-  repeat,
+  requeue,
   sweep,
   yieldSlot,
 } from "./lease.ts";
@@ -40,7 +40,7 @@ export type SubmissionStore = ReturnType<typeof submissionStore>["store"];
 export function submissionStore(
   database: Database,
   transactions: Transactions,
-  wakeups: Notifier,
+  notifier: Notifier,
   now: () => number,
   steady: () => number,
 ) {
@@ -51,15 +51,15 @@ export function submissionStore(
    * notification causes comes directly after the work: it finds the work, and both share one commit. With several writers, this function
    * does nothing, and the notification follows the commit.
    */
-  const announceWork = () => oneWriter && wakeups.publish(WORK);
+  const announceWork = () => oneWriter && notifier.publish(WORK);
   /** Used with one writer only. `more`: whether submissions may be pending. `added`: how often work has been announced. */
   const queue = { more: true, added: 0 };
   if (oneWriter)
-    wakeups.on("work", () => {
+    notifier.on("work", () => {
       queue.more = true;
       queue.added++;
     });
-  const waits = new CompletionWaiters(wakeups);
+  const waits = new CompletionWaiters(notifier);
   const holders = new HeartbeatMonitor(steady);
   const take = async (abandoned: Awaited<ReturnType<typeof readRunning>>): Promise<Swept> => {
     if (abandoned.length === 0) return { requeued: [], failed: [] };
@@ -164,7 +164,7 @@ export function submissionStore(
      * Calls the listener when the submission has ended, and possibly at other times: the listener must read the status.
      * @returns a function that ends the subscription.
      */
-    onEnd: (id: string, listener: () => void): (() => void) => wakeups.onEnd(id, listener),
+    onEnd: (id: string, listener: () => void): (() => void) => notifier.onEnd(id, listener),
 
     /**
      * The heartbeat of the holder of a lease: the lease now lasts until `leaseMs` from now.
@@ -214,8 +214,8 @@ export function submissionStore(
      * requeued, because they have no outside effects, and only while attempts are left.
      * @returns false, without changes, for an agent run, after the last attempt, and for a void lease.
      */
-    repeat(lease: Lease): Promise<boolean> {
-      return transactions.run((trx) => repeat(trx, lease), { notifications: (repeated) => (repeated ? [WORK] : []) });
+    requeue(lease: Lease): Promise<boolean> {
+      return transactions.run((trx) => requeue(trx, lease), { notifications: (requeued) => (requeued ? [WORK] : []) });
     },
 
     /**

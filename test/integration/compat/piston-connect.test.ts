@@ -72,7 +72,7 @@ test("a session that fails in the middle releases its memory", LIMIT, async (t) 
     const { client, claim } = await begun();
     await store.live.append(claim.lease, 0, [piece("a")]);
     await client.until(() => client.output() === "a");
-    await store.submissions.repeat(claim.lease);
+    await store.submissions.requeue(claim.lease);
     const [again] = await store.submissions.claim("w", 60_000);
     assert.ok(again);
     await store.live.append(again.lease, 0, [piece("b".repeat(2 * 1_048_576))]);

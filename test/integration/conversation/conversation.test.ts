@@ -245,7 +245,7 @@ onEachImplementation((setup) => {
     worker.begin(first).write("stdout", Buffer.from("lost"));
     await reader.has("lost");
     await worker.stop(first);
-    assert.ok(await store.submissions.repeat(first.lease));
+    assert.ok(await store.submissions.requeue(first.lease));
     worker.forget(first);
     const second = await claim();
     worker.begin(second).write("stdout", Buffer.from("new"));

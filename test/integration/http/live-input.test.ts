@@ -232,7 +232,7 @@ onEachImplementation((open, inProcess) => {
     const one = client(id);
     write("random 1\n\u{1f600}".slice(0, -1));
     await one.until(() => one.output().startsWith("random 1\n"));
-    await abandon(async () => assert.ok(await store.submissions.repeat(claim.lease)));
+    await abandon(async () => assert.ok(await store.submissions.requeue(claim.lease)));
     const { finish } = await run();
     const stdout = Buffer.from("random 2\nand more\n");
     await finish(buildOutcome({ execute: report({ stdout }) }));

@@ -317,7 +317,7 @@ onEachDatabase((temporaryStore) => {
     clock.nowMs += 1_000;
     await store.submissions.release(await claim(), true);
     clock.nowMs += 1_000;
-    await store.submissions.repeat(await claim());
+    await store.submissions.requeue(await claim());
     clock.nowMs += 1_000;
     await store.submissions.sweepAll();
     await claim();

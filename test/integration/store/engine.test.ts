@@ -64,10 +64,10 @@ for (const [name, open] of Object.entries({ SQLite: sqlite, PostgreSQL: postgres
 
     test("notifications are sent after the commit, and not for failed transactions", async (t) => {
       const engine = await open(t);
-      const wakeups = new Notifier();
-      const transactions = new Transactions(engine, wakeups);
+      const notifier = new Notifier();
+      const transactions = new Transactions(engine, notifier);
       let ends = 0;
-      wakeups.onEnd("x", () => ends++);
+      notifier.onEnd("x", () => ends++);
       const word = { notifications: () => [{ kind: "ended", id: "x" }] as const };
       await transactions.run(async () => assert.equal(ends, 0), word);
       assert.equal(ends, 1);

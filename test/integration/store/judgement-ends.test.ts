@@ -34,7 +34,7 @@ onEachDatabase((temporaryStore) => {
         const ended = claims.map(async (claim) => {
           const fate = random(10);
           if (fate === 0) return await own.submissions.release(claim.lease, true);
-          if (fate === 1 && claim.lease.attempt < 2) return await own.submissions.repeat(claim.lease);
+          if (fate === 1 && claim.lease.attempt < 2) return await own.submissions.requeue(claim.lease);
           const verdict = String(claim.test?.answers[0]) as JudgementVerdict;
           return await finish(own, claim, verdict);
         });

@@ -127,21 +127,21 @@ onEachDatabase((temporaryStore) => {
     let { lease } = claim;
     for (const attempt of [1, 2]) {
       assert.equal(lease.attempt, attempt);
-      assert.equal(await store.submissions.repeat(lease), true);
+      assert.equal(await store.submissions.requeue(lease), true);
       const submission = await read();
       assert.deepEqual([submission?.status, submission?.startedAtMs], ["pending", null]);
-      assert.equal(await store.submissions.repeat(lease), false, "the lease is void");
+      assert.equal(await store.submissions.requeue(lease), false, "the lease is void");
       assert.equal(await store.submissions.finish(lease, DONE), false);
       ({ lease } = await claimOne(store));
     }
-    assert.equal(await store.submissions.repeat(lease), false);
+    assert.equal(await store.submissions.requeue(lease), false);
     assert.equal((await read())?.status, "running");
     assert.equal(await store.submissions.finish(lease, internalError("the third")), true);
   });
 
   test("an agent run that the platform failed is not repeated", async (t) => {
     const { store, claim, read } = await running(t, "agent");
-    assert.equal(await store.submissions.repeat(claim.lease), false);
+    assert.equal(await store.submissions.requeue(claim.lease), false);
     assert.equal((await read())?.status, "running");
   });
 

@@ -44,7 +44,7 @@ onEachDatabase((temporaryStore) => {
       [3, all[2]],
       [4, all[3]],
     ]);
-    assert.ok(await store.submissions.repeat(claim.lease));
+    assert.ok(await store.submissions.requeue(claim.lease));
     assert.equal(await store.liveInput.read(claim.lease, 0), null);
     const [again] = await store.submissions.claim("w", 1_000);
     assert.ok(again);

@@ -65,7 +65,7 @@ onEachDatabase((temporaryStore) => {
     const { store } = temporary;
     const { lease } = await claimed(store);
     await store.live.append(lease, 0, [piece("lost")]);
-    assert.ok(await store.submissions.repeat(lease));
+    assert.ok(await store.submissions.requeue(lease));
     assert.equal(await store.live.append(lease, 1, [piece("late")]), false);
     const [again] = await store.submissions.claim("w", 1_000);
     assert.ok(again);

@@ -344,7 +344,7 @@ class Model {
       this.#end(expected, "pending");
     } else if (op.kind === "repeat") {
       const again = expected.profile === "judge" && expected.attempts < MAX_ATTEMPTS;
-      assert.equal(await this.#store.submissions.repeat(expected.lease), again);
+      assert.equal(await this.#store.submissions.requeue(expected.lease), again);
       if (again) this.#end(expected, "pending");
     }
   }
@@ -355,7 +355,7 @@ class Model {
     assert.equal(await this.#store.submissions.finish(lease, internalError("stale")), false);
     assert.equal(await this.#store.submissions.renew(lease, LEASE_MS), false);
     assert.equal(await this.#store.submissions.release(lease, true), false);
-    assert.equal(await this.#store.submissions.repeat(lease), false);
+    assert.equal(await this.#store.submissions.requeue(lease), false);
     assert.equal(await this.#store.submissions.yieldSlot(lease, progressOf(1)), false);
     assert.equal(await this.#store.submissions.isNext(lease), false);
   }

@@ -107,18 +107,18 @@ onEachDatabase((temporaryStore) => {
 });
 
 test("repeated notifications of a turn are delivered once, in a later turn", async () => {
-  const wakeups = new Notifier();
+  const notifier = new Notifier();
   let calls = 0;
-  const stop = wakeups.on("work", () => calls++);
-  for (let i = 0; i < 10; i++) wakeups.publish({ kind: "work" });
+  const stop = notifier.on("work", () => calls++);
+  for (let i = 0; i < 10; i++) notifier.publish({ kind: "work" });
   assert.equal(calls, 0);
   await turn();
   assert.equal(calls, 1);
-  wakeups.sayAll();
+  notifier.sayAll();
   await turn();
   assert.equal(calls, 2);
   stop();
-  wakeups.publish({ kind: "work" });
+  notifier.publish({ kind: "work" });
   await turn();
   assert.equal(calls, 2);
 });

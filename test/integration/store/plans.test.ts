@@ -191,7 +191,7 @@ async function day({ store, clock }: Temporary, project: Awaited<ReturnType<type
   const [first, second] = claims;
   assert.ok(first && second);
   assert.ok(await submissions.renew(first.lease, 60_000));
-  assert.ok(await submissions.repeat(second.lease));
+  assert.ok(await submissions.requeue(second.lease));
   assert.ok(await submissions.finish(first.lease, DONE));
   const [held] = await submissions.claim("w", 60_000, 1);
   assert.ok(held && (await submissions.release(held.lease, false)));

@@ -109,7 +109,7 @@ test("files of 16 MiB are returned, and written for a later step", LIMIT, async 
     left.files?.map(({ name, data }) => [name, data.length]),
     [["a", 16 * MIB]],
   );
-  const step = shell("sha256sum a; cat > b; wc -c < b", { files: left.files ?? [], repeatsOf: "a", limits });
+  const step = shell("sha256sum a; cat > b; wc -c < b", { files: left.files ?? [], fileOwner: "a", limits });
   // The step runs twice, because the files are too large for the slot to store, and are sent again.
   for (let at = 0; at < 2; at++) {
     const again = await slot.run({ ...step, stdin: Buffer.alloc(2 * MIB) });

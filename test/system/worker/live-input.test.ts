@@ -52,7 +52,7 @@ onEachDatabase((temporaryStore) => {
       await enqueue(store, key, { live: true, takesInput: true });
       const [claim] = await store.submissions.claim("w", 60_000);
       assert.ok(claim);
-      assert.ok(await store.submissions.repeat(claim.lease));
+      assert.ok(await store.submissions.requeue(claim.lease));
       await conversations.of(claim.submission.id, key.accountId).give([bytes("for another attempt\n")]);
       const step = shell("read x && echo $x");
       const limits = { ...step.limits, wallMs: 300 };

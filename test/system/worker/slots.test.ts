@@ -111,10 +111,10 @@ test("a cancelled run counts as running until the launcher has removed its box",
   await peer.ended; // the launcher kills the program
   t.mock.timers.tick(60_000);
   // One slot is missing, and so is the submission that could run on it: its program can still use a CPU.
-  assert.deepEqual([slots.busy, slots.capacity, slots.alive, slots.freeCount], [1, COUNT - 1, COUNT - 1, COUNT - 1]);
+  assert.deepEqual([slots.busy, slots.headroom, slots.alive, slots.freeCount], [1, COUNT - 1, COUNT - 1, COUNT - 1]);
   peer.sayLast(hello({ SLOT: 0 })); // what the launcher says about the run has no effect
   await slot.gone;
-  assert.deepEqual([slots.busy, slots.capacity, slots.endingByAccount().size], [0, COUNT, 0]);
+  assert.deepEqual([slots.busy, slots.headroom, slots.endingByAccount().size], [0, COUNT, 0]);
   t.mock.timers.tick(4);
   await open(1);
   assert.equal(slots.freeCount, COUNT);

@@ -11,7 +11,7 @@ test("each list of files is isCached once, and a fifth one replaces the least re
   const lists = Array.from({ length: 5 }, (_, at) => [{ name: `file${at}`, data: Buffer.alloc(0) }]);
   const send = (at: number, repeats = true) => {
     const files = lists[at] ?? [];
-    const frame = cache.encode(shell("", { files, ...(repeats && { repeatsOf: "one" }) }));
+    const frame = cache.encode(shell("", { files, ...(repeats && { fileOwner: "one" }) }));
     const [step] = new FrameReader().push(Buffer.concat(frame));
     assert.ok(step);
     const entries = new Entries(step);
@@ -32,7 +32,7 @@ test("each list of files is isCached once, and a fifth one replaces the least re
 test("files that are too large for the slot to store are sent with each step", () => {
   const cache = new SlotFileCache();
   const send = (files: readonly WorkFile[]) => {
-    const [step] = new FrameReader().push(Buffer.concat(cache.encode(shell("", { files, repeatsOf: "one" }))));
+    const [step] = new FrameReader().push(Buffer.concat(cache.encode(shell("", { files, fileOwner: "one" }))));
     assert.ok(step);
     const entries = new Entries(step);
     return [entries.int("KEEP_FILES"), ...entries.texts("FILE_NAME")];
@@ -53,7 +53,7 @@ test("an account with many lists replaces its own, not the one of another accoun
   const cache = new SlotFileCache();
   const list = () => [{ name: "file", data: Buffer.alloc(0) }];
   const send = (owner: string, files: ReturnType<typeof list>) => {
-    const [step] = new FrameReader().push(Buffer.concat(cache.encode(shell("", { files, repeatsOf: owner }))));
+    const [step] = new FrameReader().push(Buffer.concat(cache.encode(shell("", { files, fileOwner: owner }))));
     assert.ok(step);
     return new Entries(step).texts("FILE_NAME").length;
   };

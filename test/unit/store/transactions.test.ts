@@ -75,8 +75,8 @@ function recorded(oneWriter: boolean, fail: Fail = () => null) {
       notify: null,
     },
   } as unknown as Database;
-  const wakeups = new Notifier();
-  const transactions = new Transactions(database, wakeups);
+  const notifier = new Notifier();
+  const transactions = new Transactions(database, notifier);
   const groupOf = (operation: Operation<Numbers, Numbers>, isUnflushed = false) =>
     transactions.group({
       operation,
@@ -93,7 +93,7 @@ function recorded(oneWriter: boolean, fail: Fail = () => null) {
   return {
     commits,
     transactions,
-    wakeups,
+    notifier,
     open,
     double: groupOf(double),
     other: groupOf(other),
@@ -143,9 +143,9 @@ for (const [kind, oneWriter] of [
   });
 
   test(`${kind}: listeners hear of a result when it is durable`, async () => {
-    const { double, wakeups, open } = recorded(oneWriter);
+    const { double, notifier, open } = recorded(oneWriter);
     let calls = 0;
-    wakeups.onEnd("double", () => calls++);
+    notifier.onEnd("double", () => calls++);
     const doubled = double(1);
     await turn();
     assert.equal(calls, 0);

@@ -14,11 +14,11 @@ type Answer = (readonly string[])[] | Error;
 function loopOf({ answers, holdMs = 60_000, free = 2 }: { answers: Answer[]; holdMs?: number; free?: number }) {
   const log: string[] = [];
   const slots = {
-    capacity: free,
+    headroom: free,
     freeCount: free,
     alive: 2,
     take: () => {
-      slots.capacity--;
+      slots.headroom--;
       slots.freeCount--;
       return {};
     },
@@ -78,7 +78,7 @@ test("claimed submissions start on free slots, and the others when a slot become
   loop.wake();
   await answer();
   assert.deepEqual([log, loop.held], [["claim 2+2", "start a1", "start b1"], 1]);
-  Object.assign(slots, { capacity: 1, freeCount: 1 });
+  Object.assign(slots, { headroom: 1, freeCount: 1 });
   loop.advance();
   assert.deepEqual([log.slice(3), loop.held], [["start a2"], 0]);
   await loop.stop();

@@ -26,7 +26,7 @@ const NONE = counts({});
 const FREE: ScheduleState<Held> = {
   nowMs: 1_000,
   workers: 2,
-  slots: { capacity: 2, free: 2, alive: 2 },
+  slots: { headroom: 2, free: 2, alive: 2 },
   held: [],
   running: NONE,
   comparing: NONE,
@@ -39,7 +39,7 @@ const FREE: ScheduleState<Held> = {
   mayClaim: true,
 };
 /** Both slots run something. */
-const BUSY = { ...FREE, slots: { capacity: 0, free: 0, alive: 2 } };
+const BUSY = { ...FREE, slots: { headroom: 0, free: 0, alive: 2 } };
 const SHORT_RUNS = Array(7).fill(10);
 
 /** An action in short: "start a1", "claim 2+0", "claim 2+0 without x", "wait", "wait until 1100". */
@@ -56,9 +56,9 @@ const ROWS: readonly [title: string, state: ScheduleState<Held>, expected: strin
   ["free slots are filled", FREE, "claim 2+0"],
   ["no claim while another one is under way, or nobody waits", { ...FREE, mayClaim: false }, "wait"],
   ["no claim without a free slot", BUSY, "wait"],
-  ["fewer submissions run than there are slots", { ...FREE, slots: { capacity: 1, free: 4, alive: 5 } }, "claim 1+0"],
-  ["too many run, because outcomes wait for the database", { ...FREE, slots: { ...FREE.slots, capacity: -3 } }, "wait"],
-  ["no slot is open", { ...FREE, recentMs: SHORT_RUNS, slots: { capacity: 2, free: 0, alive: 0 } }, "wait"],
+  ["fewer submissions run than there are slots", { ...FREE, slots: { headroom: 1, free: 4, alive: 5 } }, "claim 1+0"],
+  ["too many run, because outcomes wait for the database", { ...FREE, slots: { ...FREE.slots, headroom: -3 } }, "wait"],
+  ["no slot is open", { ...FREE, recentMs: SHORT_RUNS, slots: { headroom: 2, free: 0, alive: 0 } }, "wait"],
   ["runs of 10 ms: six ahead for each slot", { ...BUSY, recentMs: SHORT_RUNS }, "claim 0+12"],
   ["runs of 1 ms: sixteen ahead for each slot", { ...BUSY, recentMs: Array(7).fill(1) }, "claim 0+32"],
   ["runs of 25 ms: two ahead for each slot", { ...BUSY, recentMs: [25] }, "claim 0+4"],

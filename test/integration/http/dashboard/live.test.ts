@@ -83,7 +83,7 @@ onEachDatabase((open) => {
     const first = await claim();
     await store.live.append(first.lease, 0, [piece(Buffer.from([0xe2]), 0)]);
     await watching.next("stdout");
-    await store.submissions.repeat(first.lease);
+    await store.submissions.requeue(first.lease);
     const second = await claim();
     await store.live.append(second.lease, 0, [piece("x", 0)]);
     assert.deepEqual((await watching.next("stdout", 2)).data, { at: 0, text: "x" });
