@@ -118,9 +118,12 @@ export class LazyFiles implements PackageFiles {
   }
 }
 
+/** A file with the time limit of a package, which the format itself does not have. Its name begins with a dot, but it is read. */
+export const TIME_LIMIT_FILE = ".timelimit";
+
 /** Whether a path belongs to a tool, such as `.git`. The formats treat such files as absent. */
 export function isIgnored(path: string): boolean {
-  return /(^|\/)[.-]/.test(path);
+  return /(^|\/)[.-]/.test(path.replace(/(?:^|\/)\.timelimit$/, ""));
 }
 
 /**

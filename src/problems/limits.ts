@@ -3,6 +3,7 @@ import { MAX_PASSES } from "../domain/check.ts";
 import { LIMIT_FIELDS, type Limits, type RequestedLimits } from "../domain/limits.ts";
 import { MAX_FILES_BYTES } from "../domain/program-options.ts";
 import type { Languages } from "../languages/load.ts";
+import { PackageError, type PackageFiles, sizeOf, TIME_LIMIT_FILE } from "./files.ts";
 import type { Read } from "./yaml.ts";
 
 const KIB = 1_024;
@@ -92,4 +93,46 @@ export function problemLimits(
     outputBytes: (output ?? highest("output", languages)) * MIB,
     codeBytes: code === undefined ? null : code * KIB,
   };
+}
+
+const INI = "domjudge-problem.ini";
+const MAX_INI_BYTES = 16_384;
+/** Keys of domjudge-problem.ini that name programs or arguments outside the package, and would change verdicts. */
+const NOT_SUPPORTED = ["special_run", "special_compare", "special_compare_args"];
+
+/**
+ * The time limit that packages have in a file beside problem.yaml, because the format legacy has no key for it: `.timelimit`, which only
+ * has the seconds, or the key `timelimit` of domjudge-problem.ini.
+ * @returns seconds; null if neither file has one. @throws PackageError for a file that cannot be understood.
+ */
+export function timeLimitBeside(files: PackageFiles): number | null {
+  const settings = iniOf(files);
+  for (const key of NOT_SUPPORTED) if (settings.has(key)) throw new PackageError(INI, `${key} is not supported`);
+  const [path, text] = files.has(TIME_LIMIT_FILE)
+    ? [TIME_LIMIT_FILE, textOf(files, TIME_LIMIT_FILE).trim()]
+    : [INI, settings.get("timelimit")];
+  if (text === undefined) return null;
+  if (!/^\d{1,6}(\.\d{1,6})?$/.test(text) || Number(text) === 0)
+    throw new PackageError(path, "the time limit must be a number of seconds");
+  return Number(text);
+}
+
+/** The settings of domjudge-problem.ini: lines of the form `key = value`, whose values can be in quotes. A comment begins with `;`. */
+function iniOf(files: PackageFiles): ReadonlyMap<string, string> {
+  const settings = new Map<string, string>();
+  if (!files.has(INI)) return settings;
+  for (const line of textOf(files, INI).split("\n")) {
+    const at = line.indexOf("=");
+    const [key, value] = [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+    if (at < 0 || key.startsWith(";")) continue;
+    const [quote = ""] = value;
+    const end = quote === '"' || quote === "'" ? value.indexOf(quote, 1) : -1;
+    settings.set(key, end < 0 ? (value.split(";")[0] ?? "").trim() : value.slice(1, end));
+  }
+  return settings;
+}
+
+function textOf(files: PackageFiles, path: string): string {
+  if ((sizeOf(files, path) ?? 0) > MAX_INI_BYTES) throw new PackageError(path, `has more than ${MAX_INI_BYTES} bytes`);
+  return String(files.get(path) ?? "");
 }

@@ -5,10 +5,10 @@ import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { DMOJ_FILE, readDmoj } from "./dmoj.ts";
 import { filesBelow, PackageError, type PackageFiles } from "./files.ts";
-import { limits2025, limitsLegacy, problemLimits } from "./limits.ts";
+import { limits2025, limitsLegacy, problemLimits, timeLimitBeside } from "./limits.ts";
 import { type Source, sourcesIn, submissionsOf, toProgram } from "./source.ts";
 import { type InputTest, type OutputTest, type PackageTest, readTests } from "./tests.ts";
-import { checkUnread } from "./unread.ts";
+import { checkUnread, VALIDATORS } from "./unread.ts";
 import { type Read, readYaml } from "./yaml.ts";
 
 /** The rules for a time limit that follows from the package's own submissions. */
@@ -52,7 +52,7 @@ const ofLegacy = z
   })
   .optional();
 const problem2025 = z.looseObject({
-  problem_format_version: z.literal("2025-09"),
+  problem_format_version: z.string(),
   validation: ofLegacy,
   validator_flags: ofLegacy,
   type: z.union([z.string(), z.array(z.string()).min(1)]).optional(),
@@ -76,7 +76,7 @@ const grading = z.strictObject({
   custom_scoring: z.literal(false, { error: "is not supported" }).optional(),
 });
 const problemLegacy = z.looseObject({
-  problem_format_version: z.union([z.literal("legacy"), z.literal("legacy-icpc")]).optional(),
+  problem_format_version: z.string().optional(),
   type: z.enum(["pass-fail", "scoring"]).optional(),
   name: title.optional(),
   validation: z.string().optional(),
@@ -85,6 +85,20 @@ const problemLegacy = z.looseObject({
   limits: limitsLegacy.optional(),
 });
 const version = z.looseObject({ problem_format_version: z.string().optional() });
+
+/**
+ * The versions of the format that packages name, and the version by whose rules each is read. The drafts of 2025-09 had several names, and
+ * their groups of tests are described in files of either version.
+ */
+const VERSIONS: Readonly<Record<string, { readonly format: "legacy" | "2025-09"; readonly isDraft?: true }>> = {
+  legacy: { format: "legacy" },
+  "legacy-icpc": { format: "legacy" },
+  "2023-07": { format: "2025-09", isDraft: true },
+  "2023-07-draft": { format: "2025-09", isDraft: true },
+  draft: { format: "2025-09", isDraft: true },
+  "2025-09-draft": { format: "2025-09", isDraft: true },
+  "2025-09": { format: "2025-09" },
+};
 
 const YAML = "problem.yaml";
 
@@ -113,14 +127,19 @@ export function readProblem(files: PackageFiles, languages: Languages): ProblemP
   const named = readYaml(files, YAML, version);
   if (!named) throw new PackageError(YAML, "is missing");
   const { problem_format_version: given = "legacy" } = named.value;
-  const format = given === "2025-09" ? given : "legacy";
-  if (format === "legacy" && !["legacy", "legacy-icpc"].includes(given))
-    throw named.fault(["problem_format_version"], `problem_format_version: ${given} is neither legacy nor 2025-09`);
+  const known = Object.hasOwn(VERSIONS, given) ? VERSIONS[given] : undefined;
+  if (!known)
+    throw named.fault(
+      ["problem_format_version"],
+      `problem_format_version: ${given} is none of ${Object.keys(VERSIONS).join(", ")}`,
+    );
+  const { format } = known;
+  const groupFormat = known.isDraft && hasLegacyGroups(files) ? "legacy" : format;
   const head = format === "legacy" ? readLegacy(files) : read2025(files);
   for (const directory of ["include", "graders", "static_validator"])
     if ([...files.keys()].some((path) => path.startsWith(`${directory}/`)))
       throw new PackageError(directory, "is not supported");
-  checkUnread(files, { format, custom: head.custom });
+  checkUnread(files, { format, groupFormat, custom: head.custom });
   const { interactive, multiPass, read, limits } = head;
   const fault = (message: string) => read.fault([head.typeKey], `${head.typeKey}: ${message}`);
   if ((interactive || multiPass) && !head.custom)
@@ -135,7 +154,7 @@ export function readProblem(files: PackageFiles, languages: Languages): ProblemP
   const { run, outputBytes, codeBytes } = problemLimits(limits, read, languages);
   const { tests, groups, inputs, outputs } = readTests(files, {
     ...head,
-    format,
+    groupFormat,
     validator: validator?.spec ?? null,
     outputBytes,
     hasOutputs: !interactive && !multiPass,
@@ -160,6 +179,10 @@ export function readProblem(files: PackageFiles, languages: Languages): ProblemP
     inputValidators: [...sourcesIn(files, "input_validators"), ...sourcesIn(files, "input_format_validators")],
     submissions: submissionsOf(files),
   };
+}
+
+function hasLegacyGroups(files: PackageFiles): boolean {
+  return [...files.keys()].some((path) => /^data\/(?:.+\/)?testdata\.yaml$/.test(path));
 }
 
 const DEFAULT_PASSES = 2;
@@ -195,7 +218,7 @@ function read2025(files: PackageFiles): Head {
     custom: [...files.keys()].some((path) => path.startsWith("output_validator/")),
     validatorArgs: [],
     timing: {
-      limitSecs: limits.time_limit ?? null,
+      limitSecs: limits.time_limit ?? timeLimitBeside(files),
       acToLimit: ac_to_time_limit,
       limitToTle: time_limit_to_tle,
       resolutionSecs: limits.time_resolution ?? 1,
@@ -231,7 +254,7 @@ function readLegacy(files: PackageFiles): Head {
     custom: kind === "custom",
     validatorArgs: validator_flags.split(/\s+/).filter((word) => word !== ""),
     timing: {
-      limitSecs: limits.time_limit ?? null,
+      limitSecs: limits.time_limit ?? timeLimitBeside(files),
       acToLimit: limits.time_multiplier ?? 5,
       limitToTle: limits.time_safety_margin ?? 2,
       resolutionSecs: 1,
@@ -247,18 +270,18 @@ function titleOf(name: string | Readonly<Record<string, string>>): string {
 
 function readValidator(
   files: PackageFiles,
-  format: ProblemPackage["format"],
+  format: "legacy" | "2025-09",
   languages: Languages,
   kind: Pick<ProgramChecker, "interactive" | "passes">,
 ) {
-  const directory = format === "legacy" ? "output_validators" : "output_validator";
-  const sources = sourcesIn(files, directory);
-  // In the format 2025-09, the directory is the program.
-  const all = [...files.keys()].some((path) => /^output_validator\/[^/]+$/.test(path))
-    ? [{ path: directory, files: filesBelow(files, directory) }]
-    : sources;
-  const [source, other] = all;
-  if (!source) throw new PackageError(directory, "has no validator");
+  const directories: readonly string[] = VALIDATORS[format];
+  const [source, other] = directories.flatMap((directory) =>
+    // output_validator/ is the program itself, unless it contains only directories.
+    directory === "output_validator" && [...files.keys()].some((path) => /^output_validator\/[^/]+$/.test(path))
+      ? [{ path: directory, files: filesBelow(files, directory) }]
+      : sourcesIn(files, directory),
+  );
+  if (!source) throw new PackageError(directories[0] ?? "", "has no validator");
   if (other) throw new PackageError(other.path, "a second output validator is not supported");
   const reserved = [...source.files.keys()].find((path) => CHECKER_RESERVED.test(path));
   if (reserved !== undefined)

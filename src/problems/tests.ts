@@ -44,7 +44,8 @@ export interface OutputTest {
 }
 
 export interface TestOptions {
-  readonly format: "legacy" | "2025-09";
+  /** The version of the format whose files describe the groups. */
+  readonly groupFormat: "legacy" | "2025-09";
   readonly scoring: boolean;
   /** Whether the output validator writes a score for each test, which only the format legacy says. */
   readonly writesScores: boolean;
@@ -75,7 +76,7 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
   if (!names.some((name) => name.startsWith("secret/"))) throw new PackageError("data/secret", "has no tests");
   const { scoring, writesScores } = options;
   const { settingsOf, groupOf, groupsOf } =
-    options.format === "legacy" ? legacyGroups(files, { scoring, writesScores }) : currentGroups(files, scoring);
+    options.groupFormat === "legacy" ? legacyGroups(files, { scoring, writesScores }) : currentGroups(files, scoring);
   const content = (name: string, ending: "in" | "ans" | "out") => {
     const path = `data/${name}.${ending}`;
     if (!files.has(path)) throw new PackageError(path, "is missing, but the test has other files");

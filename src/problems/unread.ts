@@ -6,11 +6,20 @@ const FOR_PEOPLE = /(^|\/)(README[^/]*|LICENSE[^/]*|[^/]*\.(md|txt|pdf))$/i;
 const TEST_FILE = /\.(in|ans)\s*$/i;
 const GROUP_FILE = /^(test_group|testdata)\.ya?ml$/i;
 
-const VALIDATORS = { legacy: "output_validators", "2025-09": "output_validator" } as const;
+/**
+ * The directories of output validators. Packages in the format legacy often have the directory of the newer format for their only
+ * validator, and the systems that run them accept it.
+ */
+export const VALIDATORS = {
+  legacy: ["output_validators", "output_validator"],
+  "2025-09": ["output_validator"],
+} as const;
 const GROUP_FILES = { legacy: "testdata.yaml", "2025-09": "test_group.yaml" } as const;
 
 export interface UnreadOptions {
   readonly format: "legacy" | "2025-09";
+  /** The version of the format whose files describe the groups of tests. */
+  readonly groupFormat: "legacy" | "2025-09";
   /** Whether the package has an output validator of its own. */
   readonly custom: boolean;
 }
@@ -29,14 +38,15 @@ export function checkUnread(files: PackageFiles, options: UnreadOptions): void {
 
 function validatorFault(path: string, { format, custom }: UnreadOptions): string | null {
   const [directory = "", name] = path.split("/");
-  const known: readonly string[] = Object.values(VALIDATORS);
+  const known: readonly string[] = VALIDATORS.legacy;
   if (name === undefined || !known.includes(meant(directory)) || FOR_PEOPLE.test(path)) return null;
-  if (directory !== VALIDATORS[format])
-    return `in the format ${format}, the output validator is in ${VALIDATORS[format]}/`;
+  const [usual, ...others]: readonly string[] = VALIDATORS[format];
+  if (directory !== usual && !others.includes(directory))
+    return `in the format ${format}, the output validator is in ${usual}/`;
   return custom ? null : "problem.yaml has no validation: custom";
 }
 
-function dataFault(path: string, files: PackageFiles, { format }: UnreadOptions): string | null {
+function dataFault(path: string, files: PackageFiles, { format, groupFormat }: UnreadOptions): string | null {
   const parts = path.split("/");
   const name = parts.pop() ?? "";
   const [data = "", kind = "sample"] = parts.map(meant);
@@ -49,10 +59,10 @@ function dataFault(path: string, files: PackageFiles, { format }: UnreadOptions)
   if ((isTest || isGroup) && (parts[0] !== data || (parts[1] ?? kind) !== kind))
     return `the directory must be ${data}/${kind}/`;
   if (isTest && ending !== "in" && ending !== "ans") return `the ending must be .${meant(ending)}`;
-  if (isTest || name === GROUP_FILES[format]) return null;
+  if (isTest || name === GROUP_FILES[groupFormat]) return null;
   // A test of the newer format can have such a name.
   const isOfTest = format === "2025-09" && has("in", "ans");
-  if (isGroup && !isOfTest) return `in the format ${format}, settings of tests are in ${GROUP_FILES[format]}`;
+  if (isGroup && !isOfTest) return `in the format ${groupFormat}, settings of tests are in ${GROUP_FILES[groupFormat]}`;
   if (meant(ending) === "out" && parts.length > 1 && !has("in", "ans")) return "there is no test of this name";
   if (format === "legacy" || parts.length === 1) return null;
   if (isOfTest && ending !== "yaml" && /^ya?ml\s*$/i.test(ending)) return "the ending must be .yaml";

@@ -43,6 +43,64 @@ test("tests are in the order of their names, with the points and the checker of 
   assert.equal(String(tests[1]?.parts[0].read()), "15\n");
 });
 
+test("every name of a version that packages use is known, and drafts can have the groups of either version", () => {
+  const { "problem.yaml": head = "", ...rest } = PACKAGES.factors;
+  const named = (version: string) => ({ "problem.yaml": head.replace("2025-09", version), ...rest });
+  const wanted = read(PACKAGES.factors);
+  for (const version of ["2025-09", "2025-09-draft", "2023-07", "2023-07-draft", "draft"])
+    assert.deepEqual(read(named(version)).definition, wanted.definition, version);
+  for (const version of ["legacy", "legacy-icpc"])
+    assert.deepEqual(
+      read({ ...PACKAGES.root, "problem.yaml": `problem_format_version: ${version}\n${PACKAGES.root["problem.yaml"]}` })
+        .definition,
+      read(PACKAGES.root).definition,
+      version,
+    );
+  const { "problem.yaml": _, ...grouped } = PACKAGES.root;
+  const draft = "problem_format_version: 2023-07-draft\nname: Square root\ntype: scoring\n";
+  assert.deepEqual(
+    read({ "problem.yaml": draft, ...grouped }).definition.groups,
+    read(PACKAGES.root).definition.groups,
+  );
+  assert.throws(
+    () => read({ "problem.yaml": draft.replace("2023-07-draft", "2025-09"), ...grouped }),
+    /testdata\.yaml/,
+  );
+  const both = { ...grouped, "data/secret/test_group.yaml": "max_score: 10\n" };
+  assert.throws(() => read({ "problem.yaml": draft, ...both }), /test_group\.yaml: would not be read/);
+});
+
+test("the format legacy finds a single validator in output_validator/ as well, and not two", () => {
+  const { "problem.yaml": head = "", ...rest } = PACKAGES.near;
+  const validator = Object.keys(rest).find((path) => path.startsWith("output_validators/"));
+  assert.ok(validator && head.includes("custom"));
+  const code = (rest as PackageTexts)[validator] ?? "";
+  const without: PackageTexts = Object.fromEntries(Object.entries(rest).filter(([path]) => path !== validator));
+  for (const path of ["output_validator/check/check.py", "output_validator/check.py"])
+    assert.equal(read({ "problem.yaml": head, ...without, [path]: code }).definition.checker.type, "program", path);
+  assert.throws(() => read({ ...PACKAGES.near, "output_validator/check.py": code }), /second output validator/);
+});
+
+test("a time limit beside problem.yaml counts unless problem.yaml has one", () => {
+  const limitOf = (texts: PackageTexts) => read({ ...PACKAGES.sum, ...texts }).timing.limitSecs;
+  const ini = (line: string) => ({
+    "domjudge-problem.ini": `; a comment = 1\nshort-name = A\r\n${line}\r\ncolor='#fff'\n`,
+  });
+  assert.equal(limitOf({}), null);
+  for (const line of ["timelimit=2.5", "timelimit = '2.5'", 'timelimit = "2.5" ; seconds', "timelimit = 2.5;"])
+    assert.equal(limitOf(ini(line)), 2.5, line);
+  assert.equal(limitOf(ini("name = x")), null);
+  assert.equal(limitOf({ ".timelimit": " 3\n" }), 3);
+  assert.equal(limitOf({ ".timelimit": "3", ...ini("timelimit = 2") }), 3);
+  const own = { "problem.yaml": "name: a\nlimits: {time_limit: 1}\n" };
+  assert.equal(limitOf({ ...own, ".timelimit": "3" }), 1);
+  for (const text of ["", "0", "-1", "1e9", "two", "1 2", "Infinity", "9999999"])
+    assert.throws(() => limitOf({ ".timelimit": text }), /^PackageError: \.timelimit: the time limit must be/, text);
+  assert.throws(() => limitOf(ini("timelimit = soon")), /^PackageError: domjudge-problem\.ini: the time limit must be/);
+  assert.throws(() => limitOf(ini("special_compare = mine")), /special_compare is not supported/);
+  assert.throws(() => limitOf({ "domjudge-problem.ini": " ".repeat(20_000) }), /has more than 16384 bytes/);
+});
+
 test("settings of a test are its own, or else those of its groups", () => {
   const { definition, inputs, outputs } = read(PACKAGES.words);
   const [first, second] = definition.tests;

@@ -19,8 +19,8 @@ test("a wrong package is rejected with its file and line", () => {
     [{ "problem.yaml": "name: [" }, /^problem\.yaml:1: /],
     [{ "problem.yaml": "problem_format_version: 2025-09\n" }, /^problem\.yaml:1: name: /],
     [
-      { "problem.yaml": "name: a\nproblem_format_version: 2023-07\n" },
-      /^problem\.yaml:2: problem_format_version: 2023-07 is/,
+      { "problem.yaml": "name: a\nproblem_format_version: 2024-01\n" },
+      /^problem\.yaml:2: problem_format_version: 2024-01 is none of legacy, .*2025-09$/,
     ],
     [{ "problem.yaml": `${HEAD}type: magic\n` }, /^problem\.yaml:3: type: magic is no type/],
     [{ "problem.yaml": `${HEAD}type: []\n` }, /^problem\.yaml:3: type/],
@@ -302,7 +302,7 @@ test("parts that would not be read and would change a verdict are rejected with 
     // These paths belong to the other version of the format.
     [NEW, "output_validators/v.py", rejects, "in the format 2025-09, the output validator is in output_validator/"],
     [NEW, "output_validators/v/main.py", rejects, "in the format 2025-09, the output .*"],
-    [OLD, "output_validator/v.py", rejects, "in the format legacy, the output validator is in output_validators/"],
+    [OLD, "output_validator/v.py", rejects, "problem.yaml has no validation: custom"],
     [OLD, "output_validators/v.py", rejects, "problem.yaml has no validation: custom"],
     [OLD, "Output_Validators/v.py", rejects, "in the format legacy, .*"],
     ...["data/testdata.yaml", "data/secret/testdata.yaml", "data/sample/testdata.yml"].map(
