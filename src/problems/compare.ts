@@ -4,7 +4,7 @@ import { type Expectation, FORMAT_VERDICTS, type FormatVerdict, matcher } from "
 import { applies, type LimitedResult, withTimeLimit } from "./timing.ts";
 
 /** The result of a submission, and its differences from the expectations of the package. */
-export interface JudgedSubmission {
+export interface ComparedSubmission {
   /** The verdict in the words of the format, or CE or IE. */
   readonly verdict: string;
   readonly score: number;
@@ -25,7 +25,7 @@ export function compare(
   runs: readonly LocalRun[],
   definition: Definition,
   limitSecs: number | null,
-): JudgedSubmission {
+): ComparedSubmission {
   const limited = withTimeLimit({ runs }, definition, limitSecs);
   const broken = limited.runs.find(({ verdict }) => verdict === "CE" || verdict === "IE");
   const faults = broken

@@ -27,6 +27,8 @@ export interface VerifiedSubmission {
 export interface Verified {
   /** Faults of the package that belong to no submission. */
   readonly faults: readonly string[];
+  /** Parts that could not be tried, and why; they are no faults of the package. */
+  readonly skipped: readonly string[];
   /** The time limit in seconds. Null for a package of DMOJ, or if the package sets none and none follows from its submissions. */
   readonly timeLimitSecs: number | null;
   readonly submissions: readonly VerifiedSubmission[];
@@ -46,41 +48,45 @@ export async function verify(
   languages: Languages,
   onProgress: (step: string) => void = () => {},
 ): Promise<Verified> {
-  const faults = [...(await verifyInputs(problem, judge, languages, onProgress))];
+  const { faults, skipped } = await verifyInputs(problem, judge, languages, onProgress);
   faults.push(...(await verifyOutputs(problem, judge)));
-  if (problem.format === "dmoj") return { faults, timeLimitSecs: null, submissions: [] };
+  if (problem.format === "dmoj") return { faults, skipped, timeLimitSecs: null, submissions: [] };
   const judged: JudgedSubmission[] = [];
-  const skipped: VerifiedSubmission[] = [];
+  const notRun: VerifiedSubmission[] = [];
   for (const submission of readSubmissions(files, problem, languages)) {
     const { path } = submission;
     onProgress(path);
     const one = await judgeSubmission(submission, problem, judge);
     if (one) judged.push(one);
-    else skipped.push({ path, language: null, verdict: null, score: null, slowestSecs: null, faults: [] });
+    else notRun.push({ path, language: null, verdict: null, score: null, slowestSecs: null, faults: [] });
   }
   if (!judged.some(({ path }) => path.startsWith(`${SUBMISSIONS}accepted/`)))
     faults.push("submissions/accepted: no submission in an installed language");
   const limit = timeLimitOf(problem, judged, languages);
   faults.push(...limit.faults);
   const submissions = judged.map((one) => verifySubmission(one, problem, limit.limitSecs));
-  const inOrder = [...submissions, ...skipped].sort((a, b) => (a.path < b.path ? -1 : 1));
-  return { faults, timeLimitSecs: limit.limitSecs, submissions: inOrder };
+  const inOrder = [...submissions, ...notRun].sort((a, b) => (a.path < b.path ? -1 : 1));
+  return { faults, skipped, timeLimitSecs: limit.limitSecs, submissions: inOrder };
 }
 
-/** Every input validator must accept every valid input, and at least one must reject each invalid input. */
+/**
+ * Every input validator must accept every valid input, and at least one must reject each invalid input. Validators in languages that are
+ * not installed, such as Checktestdata, are skipped. One of them could be the one that rejects an input, so that this is then not known.
+ */
 async function verifyInputs(
   { inputValidators, inputs }: ProblemPackage,
   judge: LocalJudge,
   languages: Languages,
   onProgress: (step: string) => void,
-): Promise<string[]> {
+): Promise<{ readonly faults: string[]; readonly skipped: string[] }> {
   const faults: string[] = [];
+  const skipped: string[] = [];
   const rejected = new Set<string>();
   for (const source of inputValidators) {
     onProgress(source.path);
     const found = toProgram(source, languages);
     if (!found) {
-      faults.push(`${source.path}: is in no installed language`);
+      skipped.push(`${source.path}: is in no installed language`);
       continue;
     }
     const name = source.path.split("/").at(-1) ?? "";
@@ -90,9 +96,11 @@ async function verifyInputs(
       if (broken || !accepts) rejected.add(path);
     }
   }
+  const isUnknown = skipped.length > 0;
   for (const { path, isValid } of inputs)
-    if (!isValid && !rejected.has(path)) faults.push(`${path}: no input validator rejects it`);
-  return faults;
+    if (!isValid && !rejected.has(path))
+      (isUnknown ? skipped : faults).push(`${path}: no ${isUnknown ? "other " : ""}input validator rejects it`);
+  return { faults, skipped };
 }
 
 /** The arguments of an input validator: those of its name, with or without its suffix, or those of all validators. */

@@ -13,6 +13,7 @@ import {
   type PackageFiles,
   sizeOf,
 } from "./files.ts";
+import { MARKS } from "./find.ts";
 import { followLinks } from "./links.ts";
 import { readYaml } from "./yaml.ts";
 
@@ -22,8 +23,6 @@ const PLAIN: readonly number[] = [0, 0o100000, 0o040000];
 const LINK = 0o120000;
 /** The most bytes of the text of a link. */
 const MAX_TARGET_BYTES = 4_096;
-/** A file with one of these names marks the directory of the package. */
-const MARKS = ["problem.yaml", "init.yml"];
 
 /** A ZIP archive in memory, or an open file of this size. */
 export type Archive = Buffer | { readonly fd: number; readonly bytes: number };

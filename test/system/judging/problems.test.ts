@@ -127,6 +127,30 @@ test("the faults of a package that does not behave as it says are named", LIMIT,
   );
 });
 
+test(
+  "an input validator in no installed language is skipped, and then nobody knows whether it rejects an input",
+  LIMIT,
+  async () => {
+    const texts = { ...QUICK_SUM, "data/invalid_input/bad.in": "x\n", "data/invalid_input/good.in": "1 2\n" };
+    const accepts = "import sys\nsys.exit(42 if sys.stdin.read() != 'x\\n' else 43)\n";
+    const { faults, skipped } = await verified({
+      ...texts,
+      "input_validators/a.ctd": "INT(0,1) NEWLINE\n",
+      "input_validators/b.py": accepts,
+    });
+    assert.deepEqual(faults, []);
+    assert.deepEqual(skipped, [
+      "input_validators/a.ctd: is in no installed language",
+      "data/invalid_input/good.in: no other input validator rejects it",
+    ]);
+    const alone = await verified({ ...texts, "input_validators/b.py": accepts });
+    assert.deepEqual(
+      [alone.faults, alone.skipped],
+      [["data/invalid_input/good.in: no input validator rejects it"], []],
+    );
+  },
+);
+
 test("an input validator that reaches a limit, also of its compiler, rejects nothing", LIMIT, async () => {
   const texts = { ...QUICK_SUM, "data/invalid_input/bad.in": "x\n" };
   const reads = "import sys\ntext = sys.stdin.read()\n";
@@ -315,7 +339,7 @@ test("an accepted submission that never ends takes only one run of an import", L
 });
 
 test("the checker of a package of DMOJ must accept its answers", LIMIT, async () => {
-  assert.deepEqual(await verified(DMOJ), { faults: [], timeLimitSecs: null, submissions: [] });
+  assert.deepEqual(await verified(DMOJ), { faults: [], skipped: [], timeLimitSecs: null, submissions: [] });
   const bridged = (code: string): PackageTexts => ({
     ...DMOJ,
     "init.yml": `${DMOJ["init.yml"]}checker: {name: bridged, args: {files: check.py, lang: PY3}}\n`,

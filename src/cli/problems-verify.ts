@@ -1,0 +1,121 @@
+import { OperatorError } from "../domain/operator-error.ts";
+import type { Languages } from "../languages/load.ts";
+import { findPackages } from "../problems/find.ts";
+import { type ProblemPackage, readProblem } from "../problems/package.ts";
+import { readPackage } from "../problems/read.ts";
+import { type Verified, verify } from "../problems/verify.ts";
+import { Slot } from "../sandbox/slot.ts";
+import { LocalJudge } from "../worker/judge-locally.ts";
+import { answer, escaped, sayStep, table, toJson } from "./answer.ts";
+import { installedLanguages } from "./installed-languages.ts";
+
+interface VerifyFlags {
+  readonly json?: boolean;
+  readonly launcherSocket: string;
+}
+
+/** A package that was read and verified. */
+interface VerifiedPackage extends Verified, Pick<ProblemPackage, "title" | "format"> {}
+
+/** One package of several: verified, or with the reason why it could not be. */
+interface PackageResult {
+  readonly path: string;
+  readonly isReadable: boolean;
+  readonly isClean: boolean;
+  /** The faults of the package and of its submissions, or the reason why it could not be read or verified. */
+  readonly faults: readonly string[];
+  readonly skipped: readonly string[];
+}
+
+/** `assay problems verify`: verifies a package, or all packages in a directory, one after the other. */
+export async function verifyPackages(path: string, flags: VerifyFlags): Promise<void> {
+  const languages = installedLanguages();
+  const packages = await findPackages(path);
+  const isClean =
+    packages === null ? await verifyOne(path, languages, flags) : await verifyAll(packages, languages, flags);
+  process.exitCode = isClean ? 0 : 1;
+}
+
+async function verifyOne(path: string, languages: Languages, flags: VerifyFlags): Promise<boolean> {
+  const verified = await verifyPackage(path, languages, flags.launcherSocket);
+  answer(flags.json, verified, () => toText(verified));
+  return faultsOf(verified).length === 0;
+}
+
+/** A package that fails does not keep the others from being verified. */
+async function verifyAll(paths: readonly string[], languages: Languages, flags: VerifyFlags): Promise<boolean> {
+  const results: PackageResult[] = [];
+  for (const path of paths) {
+    sayStep(path);
+    const result = await resultOf(path, languages, flags.launcherSocket);
+    results.push(result);
+    // A line is printed at once, because hundreds of packages take hours.
+    if (flags.json) process.stdout.write(`${toJson(result)}\n`);
+  }
+  if (!flags.json) process.stdout.write(`${tableOf(results)}\n`);
+  return results.every(({ isClean }) => isClean);
+}
+
+async function resultOf(path: string, languages: Languages, launcherSocket: string): Promise<PackageResult> {
+  let isReadable = false;
+  try {
+    const verified = await verifyPackage(path, languages, launcherSocket, () => {
+      isReadable = true;
+    });
+    const faults = faultsOf(verified);
+    return { path, isReadable, isClean: faults.length === 0, faults, skipped: verified.skipped };
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    return { path, isReadable, isClean: false, faults: [error.message], skipped: [] };
+  }
+}
+
+/** @param onRead called when the package has been read. @throws PackageError, SandboxError */
+async function verifyPackage(
+  path: string,
+  languages: Languages,
+  launcherSocket: string,
+  onRead: () => void = () => {},
+): Promise<VerifiedPackage> {
+  const files = await readPackage(path);
+  const problem = readProblem(files, languages);
+  onRead();
+  const slot = await Slot.open(launcherSocket);
+  try {
+    const verified = await verify(files, problem, new LocalJudge(slot, languages), languages, sayStep);
+    return { ...verified, title: problem.title, format: problem.format };
+  } finally {
+    slot.close();
+  }
+}
+
+function faultsOf({ faults, submissions }: Verified): string[] {
+  return [...faults, ...submissions.flatMap((one) => one.faults.map((fault) => `${one.path}: ${fault}`))];
+}
+
+function tableOf(results: readonly PackageResult[]): string {
+  const rows = results.flatMap(({ path, isReadable, isClean, faults, skipped }) => {
+    const lines = [...faults, ...skipped.map((one) => `skipped: ${one}`)];
+    const [first = "", ...others] = lines;
+    const cells = [path, isReadable ? "yes" : "no", isClean ? "yes" : "no", first];
+    return [cells, ...others.map((line) => ["", "", "", line])];
+  });
+  const amount = (is: (result: PackageResult) => boolean) => results.filter(is).length;
+  const sum = `${amount((one) => one.isReadable)} of ${results.length} packages can be read, ${amount((one) => one.isClean)} have no fault`;
+  return [table(["package", "readable", "clean", "fault"], rows), sum].join("\n");
+}
+
+function toText({ faults, skipped, timeLimitSecs, submissions }: Verified): string {
+  const rows = submissions.map((one) => [
+    one.path,
+    one.language ?? "",
+    one.verdict ?? "skipped",
+    one.slowestSecs === null ? "" : one.slowestSecs.toFixed(3),
+    one.score === null ? "" : String(one.score),
+    one.verdict === null ? "no installed language" : one.faults.join("; ") || "as expected",
+  ]);
+  const head = ["submission", "language", "verdict", "CPU s", "score", "result"];
+  const limit = timeLimitSecs === null ? "no time limit" : `time limit ${timeLimitSecs} s`;
+  const lines = [...faults.map((one) => `fault: ${one}`), ...skipped.map((one) => `skipped: ${one}`)];
+  return [table(head, rows), limit, ...lines.map(escaped)].join("\n");
+}
