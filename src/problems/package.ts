@@ -197,7 +197,8 @@ const INCOMPATIBLE = [
 function read2025(files: PackageFiles): Head {
   const read = readYaml(files, YAML, problem2025) as Read<z.output<typeof problem2025>>;
   const { type = "pass-fail", limits = {}, name } = read.value;
-  const types = [type].flat();
+  // The format has a list for several types; its own examples have them as words of one text.
+  const types = typeof type === "string" ? type.trim().split(/\s+/) : type;
   for (const [at, one] of types.entries()) {
     const fail = (message: string) => read.fault(Array.isArray(type) ? ["type", at] : ["type"], `type: ${message}`);
     const before = types.slice(0, at);

@@ -70,6 +70,20 @@ test("every name of a version that packages use is known, and drafts can have th
   assert.throws(() => read({ "problem.yaml": draft, ...both }), /test_group\.yaml: would not be read/);
 });
 
+test("several types are a list, or the words of one text", () => {
+  const { "problem.yaml": head = "", ...rest } = PACKAGES.guess;
+  const LIST = "type: [interactive, pass-fail]";
+  assert.ok(head.includes(LIST));
+  for (const types of ["interactive", "pass-fail interactive", "'  interactive   pass-fail '"]) {
+    const { definition, scoring } = read({
+      "problem.yaml": head.replace(LIST, `type: ${types}`),
+      ...rest,
+    });
+    assert.deepEqual(definition, read(PACKAGES.guess).definition);
+    assert.equal(scoring, false);
+  }
+});
+
 test("the format legacy finds a single validator in output_validator/ as well, and not two", () => {
   const { "problem.yaml": head = "", ...rest } = PACKAGES.near;
   const validator = Object.keys(rest).find((path) => path.startsWith("output_validators/"));
