@@ -36,7 +36,7 @@ export function answer(json: boolean | undefined, value: unknown, text: () => st
 /** Aligned columns below a header. Control characters in cells are escaped. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [head, ...rows.map((row) => row.map(escaped))];
-  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
+  const widths = head.map((_, column) => all.reduce((widest, row) => Math.max(widest, row[column]?.length ?? 0), 0));
   const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ");
   return all.map((row) => line(row).trimEnd()).join("\n");
 }

@@ -80,7 +80,7 @@ async function readLocal({ tests, problem, ...flags }: JudgeFlags, languages: La
 }
 
 async function readPackaged(path: string, languages: Languages): Promise<LocalProblem> {
-  const { definition, checker, tests, timing } = readProblem(await readPackage(path), languages);
+  const { definition, checker, tests, timing } = readProblem((await readPackage(path)).files, languages);
   const time = timing.limitSecs === null ? {} : { cpu_time_secs: timing.limitSecs };
   const limited = definition.tests.map((test) => ({ ...test, limits: { ...test.limits, ...time } }));
   return { definition: { ...definition, tests: limited }, checker, contents: (test) => contentsOf(tests[test]) };

@@ -109,7 +109,7 @@ function seconds(text: string): number {
 async function pack(path: string, { name, timeLimit, launcherSocket }: ImportFlags): Promise<void> {
   if (process.stdout.isTTY) throw new ConfigError("start it as ./assay problems import");
   process.stdout.once("error", () => process.exit(1)); // the other process has ended, with the reason
-  const [files, languages] = [await readPackage(path), installedLanguages()];
+  const [{ files }, languages] = [await readPackage(path), installedLanguages()];
   const measure = async (problem: ProblemPackage) => {
     if (launcherSocket === undefined) throw new PackageError("the package", `has no time limit: ${WAYS}`);
     const slot = await Slot.open(launcherSocket);
@@ -127,7 +127,7 @@ const WAYS = "give --time-limit or, in its problem.yaml, limits.time_limit";
 /** Reports to set-up whether a launcher is needed (setup/command-admin.sh). */
 async function probe(path: string, { timeLimit }: ImportFlags): Promise<void> {
   if (timeLimit !== undefined) return;
-  const { timing, submissions } = readProblem(await readPackage(path), installedLanguages());
+  const { timing, submissions } = readProblem((await readPackage(path)).files, installedLanguages());
   if (timing.limitSecs !== null) return;
   if (submissions.length === 0)
     throw new PackageError("the package", `has no time limit, and no submissions to measure: ${WAYS}`);

@@ -14,6 +14,9 @@ interface VerifyFlags {
   readonly launcherSocket: string;
 }
 
+/** The most lines of a package in the table of several packages. */
+const MAX_LINES = 50;
+
 /** A package that was read and verified. */
 interface VerifiedPackage extends Verified, Pick<ProblemPackage, "title" | "format"> {}
 
@@ -77,15 +80,19 @@ async function verifyPackage(
   launcherSocket: string,
   onRead: () => void = () => {},
 ): Promise<VerifiedPackage> {
-  const files = await readPackage(path);
-  const problem = readProblem(files, languages);
-  onRead();
-  const slot = await Slot.open(launcherSocket);
+  const { files, close } = await readPackage(path);
   try {
-    const verified = await verify(files, problem, new LocalJudge(slot, languages), languages, sayStep);
-    return { ...verified, title: problem.title, format: problem.format };
+    const problem = readProblem(files, languages);
+    onRead();
+    const slot = await Slot.open(launcherSocket);
+    try {
+      const verified = await verify(files, problem, new LocalJudge(slot, languages), languages, sayStep);
+      return { ...verified, title: problem.title, format: problem.format };
+    } finally {
+      slot.close();
+    }
   } finally {
-    slot.close();
+    close();
   }
 }
 
@@ -96,7 +103,8 @@ function faultsOf({ faults, submissions }: Verified): string[] {
 function tableOf(results: readonly PackageResult[]): string {
   const rows = results.flatMap(({ path, isReadable, isClean, faults, skipped }) => {
     const lines = [...faults, ...skipped.map((one) => `skipped: ${one}`)];
-    const [first = "", ...others] = lines;
+    const more = lines.length > MAX_LINES ? [`and ${lines.length - MAX_LINES} more`] : [];
+    const [first = "", ...others] = [...lines.slice(0, MAX_LINES), ...more];
     const cells = [path, isReadable ? "yes" : "no", isClean ? "yes" : "no", first];
     return [cells, ...others.map((line) => ["", "", "", line])];
   });

@@ -31,6 +31,6 @@ function requireNode(): void {
 function explain(error: unknown): string {
   if (error instanceof OperatorError) return error.message.split("\n").map(escaped).join("\n");
   const { code } = error as NodeJS.ErrnoException;
-  if (error instanceof Error && code !== undefined) return error.message;
+  if (error instanceof Error && code !== undefined) return escaped(error.message);
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -1,7 +1,16 @@
 import { closeSync, constants, type Dirent, fstatSync, openSync, readSync } from "node:fs";
 import { type FileHandle, open, readdir, readlink } from "node:fs/promises";
 import { basename, resolve } from "node:path";
-import { Collected, checkIgnored, checkPath, isIgnored, LazyFiles, PackageError, type PackageFiles } from "./files.ts";
+import {
+  Collected,
+  checkIgnored,
+  checkPath,
+  isIgnored,
+  LazyFiles,
+  PackageError,
+  type PackageFiles,
+  TIME_LIMIT_FILE,
+} from "./files.ts";
 import { followLinks } from "./links.ts";
 
 /**
@@ -12,10 +21,12 @@ import { followLinks } from "./links.ts";
 export async function packageFromDirectory(directory: string): Promise<PackageFiles> {
   const collected = new Collected();
   const flags = constants.O_RDONLY | constants.O_DIRECTORY;
-  const root = await open(directory, flags);
+  const root = await open(directory, flags).catch((error) => {
+    throw unreadable(directory, error);
+  });
   const { ino, dev } = await root.stat();
   const read = (size: number, path: string) => {
-    const fd = openSync(directory, flags);
+    const fd = openRoot(directory, flags);
     try {
       const found = fstatSync(fd);
       if (found.ino !== ino || found.dev !== dev) throw new PackageError(path, "is in another directory than before");
@@ -30,7 +41,16 @@ export async function packageFromDirectory(directory: string): Promise<PackageFi
     await root.close();
   }
   followLinks(collected);
+  for (const path of collected.ignored) checkIgnored(path);
   return new LazyFiles(collected.files, basename(resolve(directory)));
+}
+
+function openRoot(directory: string, flags: number): number {
+  try {
+    return openSync(directory, flags);
+  } catch (error) {
+    throw unreadable(directory, error as NodeJS.ErrnoException);
+  }
 }
 
 async function readBelow(
@@ -40,11 +60,13 @@ async function readBelow(
   read: (size: number, path: string) => Buffer,
 ): Promise<void> {
   const at = `/proc/self/fd/${directory.fd}`;
-  const entries = await readdir(at, { withFileTypes: true });
+  const entries = await readdir(at, { withFileTypes: true }).catch((error) => {
+    throw unreadable(below, error);
+  });
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const path = below === "" ? entry.name : `${below}/${entry.name}`;
-    if (isIgnored(entry.name)) {
-      if (entry.isFile()) checkIgnored(path);
+    if (isIgnored(entry.name) && !(path === TIME_LIMIT_FILE && !entry.isDirectory())) {
+      if (entry.isFile() || entry.isSymbolicLink()) collected.ignored.push(path);
       continue;
     }
     checkPath(path);

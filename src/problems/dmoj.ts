@@ -255,17 +255,17 @@ function outputLimit({ path, values }: Part, init: Init, languages: Languages): 
 
 /** Reads the files of tests. A file that several tests use, either all as text or all as binary data, is one object. */
 function contentReader(init: Init, files: PackageFiles): (part: Part, key: "in" | "out") => LazyFile {
-  const known = new Map<string, LazyFile>();
+  const texts = new Map<LazyFile, LazyFile>();
   return ({ path, values }, key) => {
     const name = values[key];
     if (name === undefined) return EMPTY;
     const found = [name, `${init.value.archive}/${name}`].find((one) => files.has(one));
     if (found === undefined) throw init.fault([...path, key], `${key}: ${name} is not in the package`);
-    const isBinary = values.binary_data === true;
-    const id = JSON.stringify([found, isBinary]);
-    const content = known.get(id) ?? (isBinary ? contentOf(files, found) : asText(contentOf(files, found)));
-    known.set(id, content);
-    return content;
+    const content = contentOf(files, found);
+    if (values.binary_data === true) return content;
+    const text = texts.get(content) ?? asText(content);
+    texts.set(content, text);
+    return text;
   };
 }
 

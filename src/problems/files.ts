@@ -37,7 +37,7 @@ export class Collected {
   readonly files = new Map<string, LazyFile>();
   /** The text of each link by its path. */
   readonly links = new Map<string, string>();
-  /** Paths of files that are ignored because of their names. */
+  /** Paths of files and links that are ignored because of their names, also those that a file has because of links. */
   readonly ignored: string[] = [];
   readonly #directories = new Set<string>();
   readonly mostFiles: number;
@@ -81,8 +81,8 @@ export class LazyFiles implements PackageFiles {
     this.directory = directory;
   }
 
-  sizeOf(path: string): number | undefined {
-    return this.#files.get(path)?.size;
+  fileOf(path: string): LazyFile | undefined {
+    return this.#files.get(path);
   }
 
   get size(): number {
@@ -118,12 +118,15 @@ export class LazyFiles implements PackageFiles {
   }
 }
 
-/** A file with the time limit of a package, which the format itself does not have. Its name begins with a dot, but it is read. */
+/**
+ * A file in the directory of a package that has its time limit, for which the format legacy has no key. Its name begins with a dot, but
+ * it is read.
+ */
 export const TIME_LIMIT_FILE = ".timelimit";
 
 /** Whether a path belongs to a tool, such as `.git`. The formats treat such files as absent. */
 export function isIgnored(path: string): boolean {
-  return /(^|\/)[.-]/.test(path.replace(/(?:^|\/)\.timelimit$/, ""));
+  return /(^|\/)[.-]/.test(path);
 }
 
 /**
@@ -139,18 +142,25 @@ export function checkIgnored(path: string): void {
   throw new PackageError(path, "would not be read: the name of a test begins with neither a dot nor -");
 }
 
+/** A file, without reading it. Paths that lead to the same file because of links have the same object. */
+export function fileOf(files: PackageFiles, path: string): LazyFile | undefined {
+  if (files instanceof LazyFiles) return files.fileOf(path);
+  const data = files.get(path);
+  return data && { size: data.length, read: () => data };
+}
+
 /** The size of a file, without reading it. */
 export function sizeOf(files: PackageFiles, path: string): number | undefined {
-  return files instanceof LazyFiles ? files.sizeOf(path) : files.get(path)?.length;
+  return fileOf(files, path)?.size;
 }
 
 /** An input or an answer of a test. @throws PackageError if the file is missing, or larger than a test permits. */
 export function contentOf(files: PackageFiles, path: string): LazyFile {
-  const size = sizeOf(files, path);
-  if (size === undefined) throw new PackageError(path, "is missing");
-  if (size > MAX_CONTENT_BYTES)
+  const file = fileOf(files, path);
+  if (!file) throw new PackageError(path, "is missing");
+  if (file.size > MAX_CONTENT_BYTES)
     throw new PackageError(path, `an input or an answer has at most ${MAX_CONTENT_BYTES} bytes`);
-  return { size, read: () => files.get(path) as Buffer };
+  return file;
 }
 
 /**
@@ -188,9 +198,9 @@ export function filesBelow(files: PackageFiles, directory: string): PackageFiles
 
 /** Files under other paths. @param paths the present paths by the new ones. */
 export function renamed(files: PackageFiles, paths: ReadonlyMap<string, string>): PackageFiles {
-  const lazy = [...paths].map(([path, old]) => {
-    const file: LazyFile = { size: sizeOf(files, old) ?? 0, read: () => files.get(old) as Buffer };
-    return [path, file] as const;
+  const lazy = [...paths].flatMap(([path, old]) => {
+    const file = fileOf(files, old);
+    return file ? [[path, file] as const] : [];
   });
   return new LazyFiles(new Map(lazy), files.directory);
 }

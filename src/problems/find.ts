@@ -11,6 +11,7 @@ const MAX_PACKAGES = 10_000;
 
 /**
  * Finds the packages in a directory, which are directories with one of the `MARKS`, and ZIP files outside them. Links are not followed.
+ * A directory that cannot be read counts as a package, so that the reason is reported.
  * @returns their paths in order; null if the path itself is a package. @throws PackageError if there is none.
  */
 export async function findPackages(path: string): Promise<string[] | null> {
@@ -30,7 +31,11 @@ function isPackage(directory: string): boolean {
 }
 
 async function findBelow(directory: string, depth: number, found: string[]): Promise<void> {
-  const entries = await readdir(directory, { withFileTypes: true });
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => null);
+  if (!entries) {
+    found.push(directory);
+    return;
+  }
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const path = join(directory, entry.name);
     if (entry.name.startsWith(".")) continue;

@@ -121,7 +121,7 @@ export function timeLimitBeside(files: PackageFiles): number | null {
 function iniOf(files: PackageFiles): ReadonlyMap<string, string> {
   const settings = new Map<string, string>();
   if (!files.has(INI)) return settings;
-  for (const line of textOf(files, INI).split("\n")) {
+  for (const line of textOf(files, INI).split(/\r\n?|\n/)) {
     const at = line.indexOf("=");
     const [key, value] = [line.slice(0, at).trim(), line.slice(at + 1).trim()];
     if (at < 0 || key.startsWith(";")) continue;

@@ -1,4 +1,5 @@
-import { type Collected, checkPath, type LazyFile, PackageError } from "./files.ts";
+import { dirname } from "node:path/posix";
+import { type Collected, checkPath, isIgnored, type LazyFile, PackageError } from "./files.ts";
 
 /**
  * Symbolic links inside a package. The formats allow them, and packages use them to share test data between groups or headers between
@@ -27,16 +28,21 @@ interface Link {
   readonly target: string;
 }
 
-type Entry = Directory | LazyFile | Link;
+/** A file that is ignored because of its name. Links cannot lead to it, but what a link stands for can contain it. */
+interface Ignored {
+  readonly ignored: true;
+}
+
+type Entry = Directory | LazyFile | Link | Ignored;
 
 const isDirectory = (entry: Entry): entry is Directory => "entries" in entry;
 const isLink = (entry: Entry): entry is Link => "target" in entry;
 
 /** Adds the files to which the links of a package lead, with the paths that they have because of the links. @throws PackageError */
 export function followLinks(collected: Collected): void {
-  const { files, links } = collected;
+  const { links } = collected;
   if (links.size === 0) return;
-  const root = treeOf(files, links);
+  const root = treeOf(collected);
   let [names, entries] = [0, 0];
 
   /** What a link in the directory `from` leads to. Further links on the way are followed as well. */
@@ -60,7 +66,7 @@ export function followLinks(collected: Collected): void {
       if (name === "" || name === ".") continue;
       const found: Entry | null | undefined = name === ".." ? at.parent : at.entries.get(name);
       if (found === null) throw fault("leads out of the package");
-      if (found === undefined) throw fault("leads to nothing in the package");
+      if (found === undefined || "ignored" in found) throw fault("leads to nothing in the package");
       if (isLink(found)) follow(found);
       else at = found;
     }
@@ -71,7 +77,11 @@ export function followLinks(collected: Collected): void {
   function addBelow(path: string, entry: Entry, above: readonly Directory[]): void {
     checkPath(path);
     if (++entries > MAX_ENTRIES) throw new PackageError(path, "links lead to too many files and directories");
-    const found = isLink(entry) ? targetOf(path, entry, above.at(-1) as Directory) : entry;
+    if ("ignored" in entry) {
+      collected.ignored.push(path);
+      return;
+    }
+    const found: Directory | LazyFile = isLink(entry) ? targetOf(path, entry, above.at(-1) as Directory) : entry;
     if (!isDirectory(found)) {
       collected.add(path, found);
       return;
@@ -104,8 +114,13 @@ function directoriesOf(path: string, root: Directory): Directory[] {
   return above;
 }
 
-function treeOf(files: ReadonlyMap<string, LazyFile>, links: ReadonlyMap<string, string>): Directory {
+function treeOf({ files, links, ignored }: Collected): Directory {
   const root: Directory = { parent: null, entries: new Map() };
+  for (const path of ignored) {
+    const isDirectory = path.endsWith("/");
+    const isBelowIgnored = path.includes("/") && isIgnored(dirname(path));
+    if (!isDirectory && !isBelowIgnored) directoriesOf(path, root).at(-1)?.entries.set(nameOf(path), { ignored: true });
+  }
   for (const [path, file] of files) directoriesOf(path, root).at(-1)?.entries.set(nameOf(path), file);
   for (const [path, target] of links) {
     const entries = directoriesOf(path, root).at(-1)?.entries;

@@ -182,7 +182,7 @@ export function readProblem(files: PackageFiles, languages: Languages): ProblemP
 }
 
 function hasLegacyGroups(files: PackageFiles): boolean {
-  return [...files.keys()].some((path) => /^data\/(?:.+\/)?testdata\.yaml$/.test(path));
+  return [...files.keys()].some((path) => /^data\/(?:(?:sample|secret)\/(?:.+\/)?)?testdata\.yaml$/.test(path));
 }
 
 const DEFAULT_PASSES = 2;
@@ -197,6 +197,7 @@ const INCOMPATIBLE = [
 function read2025(files: PackageFiles): Head {
   const read = readYaml(files, YAML, problem2025) as Read<z.output<typeof problem2025>>;
   const { type = "pass-fail", limits = {}, name } = read.value;
+  const beside = timeLimitBeside(files);
   // The format has a list for several types; its own examples have them as words of one text.
   const types = typeof type === "string" ? type.trim().split(/\s+/) : type;
   for (const [at, one] of types.entries()) {
@@ -219,7 +220,7 @@ function read2025(files: PackageFiles): Head {
     custom: [...files.keys()].some((path) => path.startsWith("output_validator/")),
     validatorArgs: [],
     timing: {
-      limitSecs: limits.time_limit ?? timeLimitBeside(files),
+      limitSecs: limits.time_limit ?? beside,
       acToLimit: ac_to_time_limit,
       limitToTle: time_limit_to_tle,
       resolutionSecs: limits.time_resolution ?? 1,
@@ -238,6 +239,7 @@ const OPTIONS = ["score", "interactive", "multi-pass", "multipass"];
 function readLegacy(files: PackageFiles): Head {
   const read = readYaml(files, YAML, problemLegacy) as Read<z.output<typeof problemLegacy>>;
   const { type = "pass-fail", limits = {}, name = "", validation = "default", validator_flags = "" } = read.value;
+  const beside = timeLimitBeside(files);
   const scoring = type === "scoring" || read.value.grading !== undefined;
   const fail = (message: string) => read.fault(["validation"], `validation: ${message}`);
   const [kind, ...options] = validation.split(/\s+/);
@@ -255,7 +257,7 @@ function readLegacy(files: PackageFiles): Head {
     custom: kind === "custom",
     validatorArgs: validator_flags.split(/\s+/).filter((word) => word !== ""),
     timing: {
-      limitSecs: limits.time_limit ?? timeLimitBeside(files),
+      limitSecs: limits.time_limit ?? beside,
       acToLimit: limits.time_multiplier ?? 5,
       limitToTle: limits.time_safety_margin ?? 2,
       resolutionSecs: 1,

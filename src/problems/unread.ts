@@ -50,18 +50,23 @@ function dataFault(path: string, files: PackageFiles, { format, groupFormat }: U
   const parts = path.split("/");
   const name = parts.pop() ?? "";
   const [data = "", kind = "sample"] = parts.map(meant);
+  const [base = "", ending] = split(path);
+  const has = (...endings: readonly string[]) => endings.some((one) => files.has(`${base}.${one}`));
+  // A test of the newer format can have a name like that of a file of settings.
+  const isOfTest = format === "2025-09" && has("in", "ans");
+  if (isOfTest && groupFormat === "legacy" && ending === "yaml" && data === "data")
+    return "where testdata.yaml has the settings of tests, a test has none of its own";
+  const isOther = Object.values(GROUP_FILES).some((one) => one === name && one !== GROUP_FILES[groupFormat]);
+  if (isOther && data === "data" && !isOfTest)
+    return `in the format ${groupFormat}, settings of tests are in ${GROUP_FILES[groupFormat]}`;
   if (data !== "data" || (kind !== "sample" && kind !== "secret")) return null;
   const isTest = TEST_FILE.test(name);
   const isGroup = GROUP_FILE.test(name);
-  const [base = "", ending] = split(path);
-  const has = (...endings: readonly string[]) => endings.some((one) => files.has(`${base}.${one}`));
   if (isTest && parts.length === 1) return "tests are in data/sample/ and data/secret/";
   if ((isTest || isGroup) && (parts[0] !== data || (parts[1] ?? kind) !== kind))
     return `the directory must be ${data}/${kind}/`;
   if (isTest && ending !== "in" && ending !== "ans") return `the ending must be .${meant(ending)}`;
   if (isTest || name === GROUP_FILES[groupFormat]) return null;
-  // A test of the newer format can have such a name.
-  const isOfTest = format === "2025-09" && has("in", "ans");
   if (isGroup && !isOfTest) return `in the format ${groupFormat}, settings of tests are in ${GROUP_FILES[groupFormat]}`;
   if (meant(ending) === "out" && parts.length > 1 && !has("in", "ans")) return "there is no test of this name";
   if (format === "legacy" || parts.length === 1) return null;

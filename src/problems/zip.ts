@@ -7,11 +7,13 @@ import {
   Collected,
   checkIgnored,
   checkPath,
+  fileOf,
   isIgnored,
   LazyFiles,
   PackageError,
   type PackageFiles,
   sizeOf,
+  TIME_LIMIT_FILE,
 } from "./files.ts";
 import { MARKS } from "./find.ts";
 import { followLinks } from "./links.ts";
@@ -26,6 +28,9 @@ const MAX_TARGET_BYTES = 4_096;
 
 /** A ZIP archive in memory, or an open file of this size. */
 export type Archive = Buffer | { readonly fd: number; readonly bytes: number };
+
+/** The paths at which the file with the time limit can be, because the files of an archive can all be in one directory. */
+const TIME_LIMIT_PATH = new RegExp(`^(?:[^/.-][^/]*/)?\\${TIME_LIMIT_FILE}$`);
 
 /** The most bytes of an archive in a package, which is held in memory. */
 const MAX_INNER_BYTES = 67_108_864;
@@ -48,7 +53,12 @@ export async function packageFromZip(
   const directory = onlyDirectory(collected.files);
   const prefix = directory === null ? "" : `${directory}/`;
   for (const path of collected.ignored) if (path.startsWith(prefix)) checkIgnored(path.slice(prefix.length));
-  const files = new Map([...collected.files].map(([path, file]) => [path.slice(prefix.length), file]));
+  const files = new Map(
+    [...collected.files].flatMap(([whole, file]) => {
+      const path = whole.slice(prefix.length);
+      return path !== TIME_LIMIT_FILE && TIME_LIMIT_PATH.test(path) ? [] : [[path, file] as const];
+    }),
+  );
   const packed = new LazyFiles(files, directory);
   await admit(bytesOf(packed));
   const unpacked = await withArchive(packed, mostBytes);
@@ -57,6 +67,7 @@ export async function packageFromZip(
 }
 
 /** The signature and the fixed length of the end of a ZIP archive's directory, and those of an entry of the directory. */
+const ZIP64_LOCATOR = { signature: 0x07064b50, bytes: 20 };
 const END_OF_DIRECTORY = { signature: 0x06054b50, bytes: 22, mostComment: 65_535 };
 const DIRECTORY_ENTRY = { signature: 0x02014b50, bytes: 46 };
 /** The end of the name of an archive in a package. */
@@ -74,6 +85,9 @@ export function statedBytes(archive: Buffer): number {
   let end = archive.length - bytes;
   while (end >= 0 && archive.length - end <= bytes + mostComment && archive.readUInt32LE(end) !== signature) end--;
   if (end < 0 || archive.length - end > bytes + mostComment) return Number.POSITIVE_INFINITY;
+  // Readers prefer the sizes of the format ZIP64, which are elsewhere.
+  const locator = end - ZIP64_LOCATOR.bytes;
+  if (locator >= 0 && archive.readUInt32LE(locator) === ZIP64_LOCATOR.signature) return Number.POSITIVE_INFINITY;
   const entries = archive.readUInt16LE(end + 10);
   let at = archive.readUInt32LE(end + 16);
   let sum = 0;
@@ -128,8 +142,10 @@ export async function withArchive(files: PackageFiles, mostBytes?: number): Prom
   if (size === undefined) throw init.fault(["archive"], `archive: ${name} is not in the package`);
   if (size > MAX_INNER_BYTES) throw init.fault(["archive"], `archive: ${name} has more than ${MAX_INNER_BYTES} bytes`);
   const collected = new Collected(mostBytes);
-  for (const path of files.keys())
-    if (path !== name) collected.add(path, { size: sizeOf(files, path) ?? 0, read: () => files.get(path) as Buffer });
+  for (const path of files.keys()) {
+    const file = fileOf(files, path);
+    if (file && path !== name) collected.add(path, file);
+  }
   await collect(files.get(name) as Buffer, name, `${name}/`, collected);
   followLinks(collected);
   return new LazyFiles(collected.files, files.directory);
@@ -171,7 +187,7 @@ async function collect(
   for await (const entry of entriesOf(zip, broken)) {
     const path = `${directory}${entry.fileName}`;
     checkPath(path.replace(/\/$/, ""));
-    if (isPackage && isIgnored(entry.fileName)) {
+    if (isPackage && isIgnored(entry.fileName) && !TIME_LIMIT_PATH.test(entry.fileName)) {
       collected.ignored.push(path);
       continue;
     }
@@ -179,6 +195,7 @@ async function collect(
     const isLink = isPackage && type === LINK;
     if (!isLink && !PLAIN.includes(type))
       throw new PackageError(path, `is neither a file${isPackage ? ", a directory nor a link" : " nor a directory"}`);
+    if (isLink && path.endsWith("/")) throw new PackageError(path, "is a link with the name of a directory");
     if (path.endsWith("/")) continue;
     const start = await startOf(zip, entry, path, broken);
     // Without this check, a small archive whose entries all refer to the same large file would take minutes.
@@ -186,7 +203,8 @@ async function collect(
     if (unread < 0) throw new PackageError(name, "is not a valid ZIP file: its files overlap");
     const member = { archive, path, entry, start };
     if (isLink) {
-      if (entry.uncompressedSize > MAX_TARGET_BYTES)
+      // The compressed size counts as well: the text of a link is unpacked before the caller has admitted the archive.
+      if (Math.max(entry.uncompressedSize, entry.compressedSize - 64) > MAX_TARGET_BYTES)
         throw new PackageError(path, "is a link that leads to nothing in the package");
       collected.addLink(path, unpack(member).toString());
       continue;

@@ -93,6 +93,19 @@ test("a package by itself is a table of its submissions", LIMIT, async () => {
   assert.match(stdout, /\ntime limit \d+ s\nskipped: input_validators\/sum\.ctd: is in no installed language\n$/);
 });
 
+test("a directory that cannot be read is one line, and its name cannot move the cursor", LIMIT, async () => {
+  const strange = join(directory, "strange\x1b[2J");
+  write("strange\x1b[2J/a", SUM);
+  mkdirSync(Buffer.concat([Buffer.from(`${strange}/`), Buffer.from([0xff])]));
+  const { code, stdout, stderr } = await verify(strange);
+  assert.equal(code, 1);
+  assert.match(
+    stdout,
+    /\/a +yes +yes\n.* no +no +.*cannot be read: ENOENT\n1 of 2 packages can be read, 1 have no fault\n$/,
+  );
+  assert.doesNotMatch((stdout + stderr).replaceAll("\n", ""), /\p{Cc}/u);
+});
+
 test("a directory without a package is an error, and so is a path that does not exist", LIMIT, async () => {
   const none = await verify(write("none", { "a/b.txt": "" }));
   assert.equal(none.code, 1);

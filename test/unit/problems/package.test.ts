@@ -66,6 +66,17 @@ test("every name of a version that packages use is known, and drafts can have th
     () => read({ "problem.yaml": draft.replace("2023-07-draft", "2025-09"), ...grouped }),
     /testdata\.yaml/,
   );
+  assert.throws(
+    () => read({ "problem.yaml": draft, ...grouped, "data/secret/1-exact/1.yaml": "args: [a]\n" }),
+    /1\.yaml: would not be read: where testdata\.yaml has the settings of tests, a test has none of its own/,
+  );
+  const { "problem.yaml": newer = "", ...ungrouped } = PACKAGES.words;
+  const elsewhere = {
+    "problem.yaml": newer.replace("2025-09", "draft"),
+    ...ungrouped,
+    "data/invalid_input/testdata.yaml": "",
+  };
+  assert.throws(() => read(elsewhere), /invalid_input\/testdata\.yaml: would not be read/);
   const both = { ...grouped, "data/secret/test_group.yaml": "max_score: 10\n" };
   assert.throws(() => read({ "problem.yaml": draft, ...both }), /test_group\.yaml: would not be read/);
 });
@@ -112,6 +123,11 @@ test("a time limit beside problem.yaml counts unless problem.yaml has one", () =
     assert.throws(() => limitOf({ ".timelimit": text }), /^PackageError: \.timelimit: the time limit must be/, text);
   assert.throws(() => limitOf(ini("timelimit = soon")), /^PackageError: domjudge-problem\.ini: the time limit must be/);
   assert.throws(() => limitOf(ini("special_compare = mine")), /special_compare is not supported/);
+  assert.throws(() => limitOf({ ...own, ...ini("special_run = mine") }), /special_run is not supported/);
+  assert.throws(
+    () => limitOf({ "domjudge-problem.ini": "a=b\rspecial_compare=c" }),
+    /special_compare is not supported/,
+  );
   assert.throws(() => limitOf({ "domjudge-problem.ini": " ".repeat(20_000) }), /has more than 16384 bytes/);
 });
 

@@ -1,15 +1,25 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { Worker } from "node:worker_threads";
 import { z } from "zod";
 import { packageFromDirectory } from "../../../src/problems/directory.ts";
+import { contentOf, renamed } from "../../../src/problems/files.ts";
 import { readPackage } from "../../../src/problems/read.ts";
 import { readYaml } from "../../../src/problems/yaml.ts";
-import { packageFromZip } from "../../../src/problems/zip.ts";
+import { packageFromZip, statedBytes } from "../../../src/problems/zip.ts";
 import { type Member, zipOf } from "../../support/problems/zip.ts";
 
 const text = (files: ReadonlyMap<string, Buffer>) =>
@@ -39,8 +49,8 @@ test("a directory and a ZIP file of it have the same files", async (t) => {
   const wanted = { "data/secret/1.in": "1\n".repeat(1000), "problem.yaml": "name: x\n" };
   assert.deepEqual(text(await packageFromDirectory(at)), wanted);
   assert.deepEqual(await wholeOf(readFileSync(archive)), wanted);
-  assert.deepEqual(text(await readPackage(archive)), wanted);
-  assert.deepEqual(text(await readPackage(at)), wanted);
+  assert.deepEqual(text((await readPackage(archive)).files), wanted);
+  assert.deepEqual(text((await readPackage(at)).files), wanted);
 });
 
 test("a ZIP file may have the package in one directory, and what macOS adds", async () => {
@@ -227,20 +237,24 @@ const FAULTY_LINKS: Readonly<Record<string, readonly [links: Readonly<Record<str
   "to directories that contain each other": [{ "a/x": "../b", "b/x": "../a" }, /leads into itself$/],
 };
 
-/** A ZIP file and a directory with the same links, each opened as a package. */
-function withLinks(t: TestContext, links: Readonly<Record<string, string>>) {
+type Texts = Readonly<Record<string, string>>;
+
+const FILES: Texts = { "real/1.in": "1", "real/deep/2.in": "2", ".hidden/1.in": "3" };
+
+/** A directory and a ZIP file with the same files and links, each opened as a package. */
+function withLinks(t: TestContext, links: Texts, files = FILES, top = "") {
   const at = join(directory(t), "package");
-  const files = { "real/1.in": "1", "real/deep/2.in": "2", ".hidden/1.in": "3" };
-  for (const [path, data] of Object.entries(files)) {
-    mkdirSync(dirname(join(at, path)), { recursive: true });
-    writeFileSync(join(at, path), data);
-  }
-  for (const [path, target] of Object.entries(links)) {
-    mkdirSync(dirname(join(at, path)), { recursive: true });
-    symlinkSync(target, join(at, path));
-  }
-  const members: Member[] = Object.entries(links).map(([name, data]) => ({ name, data, mode: LINK }));
-  const archive = zipOf([...members, ...Object.entries(files).map(([name, data]) => ({ name, data }))]);
+  const make = (texts: Texts, makeOne: (text: string, path: string) => void) => {
+    for (const [path, data] of Object.entries(texts)) {
+      mkdirSync(dirname(join(at, path)), { recursive: true });
+      makeOne(data, join(at, path));
+    }
+  };
+  make(files, (data, path) => writeFileSync(path, data));
+  make(links, (target, path) => symlinkSync(target, path));
+  const members = (texts: Texts, mode?: number): Member[] =>
+    Object.entries(texts).map(([path, data]) => ({ name: `${top}${path}`, data, ...(mode !== undefined && { mode }) }));
+  const archive = zipOf([...members(links, LINK), ...members(files)]);
   return { "a directory": async () => text(await packageFromDirectory(at)), "a ZIP file": () => wholeOf(archive) };
 }
 
@@ -274,6 +288,87 @@ test("links cannot multiply the files, the bytes or the work of a package beyond
   const winding = Array.from({ length: 10_000 }, (_, i) => link(`w${i}`, `${"a/../".repeat(700)}a/x`));
   await assert.rejects(wholeOf(zipOf([...winding, { name: "a/x", data: "" }])), /through too many names/);
 });
+
+test("paths that lead to the same file by links are one file, which an import reads once", async () => {
+  const archive = zipOf([
+    { name: "problem.yaml", data: "" },
+    { name: "1.in", data: "1" },
+    ...["2.in", "3.in"].map((name) => ({ name, data: "1.in", mode: LINK })),
+  ]);
+  const files = await packageFromZip(archive);
+  const found = ["1.in", "2.in", "3.in"].map((path) => contentOf(files, path));
+  assert.ok(found.every((one) => one === found[0]));
+  assert.equal(contentOf(renamed(files, new Map([["x", "3.in"]])), "x"), found[0]);
+});
+
+test("a test that is hidden by its name is a fault, also where a link leads to its directory", async (t) => {
+  const message = /^data\/secret(\/g)?\/[.-]b\.in: would not be read: the name of a test begins with neither/;
+  for (const [links, hidden] of [
+    [{ "data/secret": "../tests" }, "tests/.b.in"],
+    [{ "data/secret/g": "../../tests" }, "tests/-b.in"],
+    [{ "data/secret/.b.in": "../../problem.yaml" }, "notes.txt"],
+  ] as const) {
+    const files = { "problem.yaml": "name: x\n", [hidden]: "1" };
+    for (const open of Object.values(withLinks(t, links, files, "p/")))
+      await assert.rejects(open(), { name: "PackageError", message });
+  }
+});
+
+test("the text of a link is not unpacked if it takes much of the archive, and a link has no name of a directory", async () => {
+  const admitted: number[] = [];
+  const admit = async (bytes: number) => void admitted.push(bytes);
+  const packed = zipOf([{ name: "a", data: "x", mode: LINK, packed: Buffer.alloc(100_000) }]);
+  await assert.rejects(packageFromZip(packed, undefined, admit), /^PackageError: a: is a link that leads to nothing/);
+  const named = zipOf([{ name: "a/", data: "b", mode: LINK }]);
+  await assert.rejects(packageFromZip(named, undefined, admit), /^PackageError: a\/: is a link with the name of a dir/);
+  assert.deepEqual(admitted, []);
+});
+
+test("the file with the time limit is read only in the directory of the package", async (t) => {
+  const names = [".timelimit", "data/.timelimit", "data/x/.timelimit", "problem.yaml"];
+  for (const top of ["", "p/"]) {
+    const files = await packageFromZip(zipOf(names.map((name) => ({ name: `${top}${name}`, data: "1" }))));
+    assert.deepEqual([...files.keys()].sort(), [".timelimit", "problem.yaml"], top);
+  }
+  const at = directory(t);
+  mkdirSync(join(at, "data/x"), { recursive: true });
+  for (const name of names) writeFileSync(join(at, name), "1");
+  mkdirSync(join(at, "other/.timelimit"), { recursive: true });
+  writeFileSync(join(at, "other/.timelimit/x.in"), "1");
+  assert.deepEqual([...(await packageFromDirectory(at)).keys()].sort(), [".timelimit", "problem.yaml"]);
+});
+
+test("the sizes of an archive with ZIP64 records or links are not known before it is opened", () => {
+  const plain = zipOf([{ name: "a", data: "12345" }]);
+  assert.equal(statedBytes(plain), 5);
+  assert.equal(statedBytes(zipOf([{ name: "a", data: "b", mode: LINK }])), Number.POSITIVE_INFINITY);
+  const locator = Buffer.alloc(20);
+  locator.writeUInt32LE(0x07064b50, 0);
+  const end = plain.subarray(-22);
+  assert.equal(statedBytes(Buffer.concat([plain.subarray(0, -22), locator, end])), Number.POSITIVE_INFINITY);
+});
+
+test("a ZIP file is open until its package is closed", async (t) => {
+  const archive = join(directory(t), "a.zip");
+  writeFileSync(archive, zipOf([{ name: "problem.yaml", data: "a" }]));
+  const isOpen = () => readdirSync("/proc/self/fd").some((fd) => linkOf(`/proc/self/fd/${fd}`) === archive);
+  const { files, close } = await readPackage(archive);
+  assert.ok(isOpen());
+  assert.equal(String(files.get("problem.yaml")), "a");
+  close();
+  assert.ok(!isOpen());
+  writeFileSync(archive, "no archive");
+  await assert.rejects(readPackage(archive), { name: "PackageError" });
+  assert.ok(!isOpen());
+});
+
+function linkOf(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return null; // the directory of descriptors was itself open while it was read
+  }
+}
 
 test("rejects devices in a directory, at any depth", async (t) => {
   for (const path of ["data", "data/secret", "data/secret/1.in"]) {
