@@ -86,9 +86,15 @@ export async function translate(body: unknown, caller: Caller, base64: boolean, 
   }
 }
 
+/** The value of a field for texts. Judge0 takes a number as well, and many clients send one as input or as expected output. */
+function textIn(fields: Fields, name: string): unknown {
+  const value = fields[name];
+  return typeof value === "number" && Number.isFinite(value) ? String(value) : value;
+}
+
 /** The bytes of a text; null if the field is absent or has a fault. */
 function bytesOf(fields: Fields, name: string, base64: boolean, faults: Faults): Buffer | null {
-  const value = fields[name] ?? null;
+  const value = textIn(fields, name) ?? null;
   if (value === null) return null;
   if (typeof value !== "string") faults.add(name, "is not a text");
   else if (!base64 && !value.isWellFormed()) faults.add(name, "has half of a surrogate pair");
@@ -127,7 +133,7 @@ function withoutSpace(value: string): string {
 }
 
 function lineOf(fields: Fields, name: string, faults: Faults): { text: string; words: string[] } | null {
-  const value = fields[name] ?? "";
+  const value = textIn(fields, name) ?? "";
   if (typeof value !== "string") faults.add(name, "is not a text");
   else if (value.length > MAX_LINE) faults.add(name, `is too long (maximum is ${MAX_LINE} characters)`);
   else if (!value.isWellFormed() || value.includes("\0")) faults.add(name, "is not plain text");
@@ -155,6 +161,9 @@ export function familyOf({ label }: Language): string {
   return label.split(" ")[0] ?? label;
 }
 
+/** Files that macOS and Windows add to an archive, and nobody has written. */
+const ADDED_BY_SYSTEMS = /^__MACOSX\/|(?:^|\/)(?:\.DS_Store|\._[^/]*|Thumbs\.db|desktop\.ini)$/;
+
 /** Unpacks the files of an archive, with bounds for their number, sizes and paths. @returns no files if there is a fault. */
 async function filesOf(archive: Buffer | null, faults: Faults): Promise<ReadonlyMap<string, Buffer>> {
   const refused = (fault: string) => {
@@ -164,7 +173,8 @@ async function filesOf(archive: Buffer | null, faults: Faults): Promise<Readonly
   if (archive === null || archive.length === 0) return new Map();
   if (archive.length > MAX_ARCHIVE_BYTES) return refused(`is too long (maximum is ${MAX_ARCHIVE_BYTES} bytes)`);
   try {
-    const files = await filesFromZip(archive, { files: MAX_ENTRIES, bytes: MAX_FILES_BYTES });
+    const all = await filesFromZip(archive, { files: MAX_ENTRIES, bytes: MAX_FILES_BYTES });
+    const files = new Map([...all].filter(([path]) => !ADDED_BY_SYSTEMS.test(path)));
     const other = [...files.keys()].find((path) => !FILE_PATH.test(path));
     return other === undefined ? files : refused(`the path ${echo(other)} is not possible`);
   } catch (error) {

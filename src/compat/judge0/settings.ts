@@ -59,7 +59,8 @@ function booleanOf(fields: Fields, name: string, faults: Faults): boolean {
 }
 
 /**
- * Reads the settings of a request. @param limits the highest limits that the request may set.
+ * Reads the settings of a request. A limit above the highest one that the key may set is lowered to it: clients send Judge0's defaults, and
+ * the answer has the limits that hold. @param limits the highest limits that the request may set.
  * @returns all settings, with defaults for those that the request does not have; and the limits that it lowers, as our own API names them.
  */
 export function settingsOf(fields: Fields, limits: Limits, faults: Faults) {
@@ -72,7 +73,8 @@ export function settingsOf(fields: Fields, limits: Limits, faults: Faults) {
   const held = LIMIT_NAMES.map((name) => {
     const { limit, scale, least } = LIMIT_SETTINGS[name];
     const most = inJudge0(limits, name);
-    const value = within(name, Math.max(least, LIMIT_FIELDS[limit].least / scale), most, most);
+    const wanted = within(name, Math.max(least, LIMIT_FIELDS[limit].least / scale), Number.POSITIVE_INFINITY, most);
+    const value = Math.min(wanted, most);
     return [name, name.endsWith("time_limit") ? value : Math.trunc(value)] as const;
   });
   const flag = (name: keyof Judge0Settings, refused?: string) => {
