@@ -45,18 +45,23 @@ async function verifyOne(path: string, languages: Languages, flags: VerifyFlags)
   return faultsOf(verified).length === 0;
 }
 
-/** A package that fails does not keep the others from being verified. */
+/**
+ * A package that fails does not keep the others from being verified. The lines of a package are printed when it has ended, because
+ * hundreds of packages take hours.
+ */
 async function verifyAll(paths: readonly string[], languages: Languages, flags: VerifyFlags): Promise<boolean> {
-  const results: PackageResult[] = [];
+  const print = (text: string) => process.stdout.write(`${text}\n`);
+  const results = { readable: 0, clean: 0 };
+  if (!flags.json) print(HEAD);
   for (const path of paths) {
     sayStep(path);
     const result = await resultOf(path, languages, flags.launcherSocket);
-    results.push(result);
-    // A line is printed at once, because hundreds of packages take hours.
-    if (flags.json) process.stdout.write(`${toJson(result)}\n`);
+    results.readable += result.isReadable ? 1 : 0;
+    results.clean += result.isClean ? 1 : 0;
+    print(flags.json ? toJson(result) : linesOf(result));
   }
-  if (!flags.json) process.stdout.write(`${tableOf(results)}\n`);
-  return results.every(({ isClean }) => isClean);
+  if (!flags.json) print(`${results.readable} of ${paths.length} packages can be read, ${results.clean} have no fault`);
+  return results.clean === paths.length;
 }
 
 async function resultOf(path: string, languages: Languages, launcherSocket: string): Promise<PackageResult> {
@@ -100,17 +105,15 @@ function faultsOf({ faults, submissions }: Verified): string[] {
   return [...faults, ...submissions.flatMap((one) => one.faults.map((fault) => `${one.path}: ${fault}`))];
 }
 
-function tableOf(results: readonly PackageResult[]): string {
-  const rows = results.flatMap(({ path, isReadable, isClean, faults, skipped }) => {
-    const lines = [...faults, ...skipped.map((one) => `skipped: ${one}`)];
-    const more = lines.length > MAX_LINES ? [`and ${lines.length - MAX_LINES} more`] : [];
-    const [first = "", ...others] = [...lines.slice(0, MAX_LINES), ...more];
-    const cells = [path, isReadable ? "yes" : "no", isClean ? "yes" : "no", first];
-    return [cells, ...others.map((line) => ["", "", "", line])];
-  });
-  const amount = (is: (result: PackageResult) => boolean) => results.filter(is).length;
-  const sum = `${amount((one) => one.isReadable)} of ${results.length} packages can be read, ${amount((one) => one.isClean)} have no fault`;
-  return [table(["package", "readable", "clean", "fault"], rows), sum].join("\n");
+const HEAD = "readable  clean  package";
+
+function linesOf({ path, isReadable, isClean, faults, skipped }: PackageResult): string {
+  const lines = [...faults, ...skipped.map((one) => `skipped: ${one}`)];
+  const more = lines.length > MAX_LINES ? [`and ${lines.length - MAX_LINES} more`] : [];
+  const answered = (is: boolean) => (is ? "yes" : "no");
+  const first = `${answered(isReadable).padEnd(8)}  ${answered(isClean).padEnd(5)}  ${escaped(path)}`;
+  const indent = " ".repeat(HEAD.indexOf("package") + 2);
+  return [first, ...[...lines.slice(0, MAX_LINES), ...more].map((line) => `${indent}${escaped(line)}`)].join("\n");
 }
 
 function toText({ faults, skipped, timeLimitSecs, submissions }: Verified): string {
