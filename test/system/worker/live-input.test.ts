@@ -32,7 +32,7 @@ onEachDatabase((temporaryStore) => {
       const [claim] = await store.submissions.claim("w", 60_000);
       assert.ok(claim);
       const heard: string[] = [];
-      const script = "while read x; do echo got $x; done; trap 'echo caught' USR1; echo ready; sleep 5 & wait; exit 0";
+      const script = "while read x; do echo got $x; done; trap 'echo caught; exit 0' USR1; echo ready; sleep 5 & wait";
       const step = shell(script, { stdin: claim.program.stdin });
       const report = await runWithInput(slot, conversations.begin(claim), fail, step, (_, output) => {
         heard.push(output.toString());
