@@ -36,7 +36,7 @@ struct outcome {
 	uint64_t last_output_ns; /* the time of the last output; 0: there was none */
 	bool read_error;         /* a pipe could not be read to its end */
 	uint64_t survivors;      /* processes and threads of the run that were left when the program ended by itself */
-	uint64_t kernel_bytes;   /* the most kernel memory of the run that was read */
+	uint64_t kernel_bytes;   /* the largest reading of the kernel memory of the run */
 	uint64_t walkable_bytes; /* the largest product of page tables and tasks that was read in the run (supervise/limits.c) */
 	uint64_t kept_bytes;     /* files that the previous step left in /box */
 	uint64_t end_ns;         /* from the kill, or the end of the program, to the end of the last process */

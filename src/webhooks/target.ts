@@ -28,7 +28,7 @@ const LOCAL_NAMES = /(^|\.)(localhost|local|localdomain|internal|home\.arpa)$/;
 /**
  * Parses a URL with the same parser that the connection uses. It turns all forms of numbers (decimal, octal, hexadecimal, full-width) into
  * plain addresses. Characters that the parser silently ignores or converts (tabs, line ends, backslashes) are rejected.
- * @param allowed receivers that the operator allowed (see Target).
+ * @param allowed receivers that the operator allowed (see WebhookTarget).
  * @throws BlockedError
  */
 export function parseTarget(text: string, allowed: readonly HostPort[]): WebhookTarget {

@@ -27,11 +27,11 @@ import type { Language } from "../../../src/http/dashboard/api/languages.ts";
 import type { Total } from "../../../src/http/dashboard/api/lists.ts";
 import type {
   Invitations,
+  MadeLink,
   Member,
   MemberChanges,
   Members,
   NewInvitation,
-  PasswordLink,
 } from "../../../src/http/dashboard/api/members.ts";
 import type { Node } from "../../../src/http/dashboard/api/nodes.ts";
 import type { Health, Now, Overview, UsageHistory } from "../../../src/http/dashboard/api/overview.ts";
@@ -175,9 +175,9 @@ export const mutations = {
   signOut: () => send<void>("DELETE", "/session"),
   accept: (body: Acceptance) => send<Session>("POST", "/invitations/accept", body),
   me: (body: MyChanges) => send<Person>("PATCH", "/me", body),
-  invite: (body: NewInvitation) => send<PasswordLink>("POST", "/members/invitations", body),
+  invite: (body: NewInvitation) => send<MadeLink>("POST", "/members/invitations", body),
   withdraw: (id: string) => send<void>("DELETE", `/members/invitations/${id}`),
-  reset: (id: string) => send<PasswordLink>("POST", `/members/${id}/reset`),
+  reset: (id: string) => send<MadeLink>("POST", `/members/${id}/reset`),
   member: (id: string, body: MemberChanges) => send<Member>("PATCH", `/members/${id}`, body),
   makeProject: (body: NewProject) => send<Project>("POST", "/projects", body),
   project: (id: string, body: ProjectChanges) => send<Project>("PATCH", `/projects/${id}`, body),

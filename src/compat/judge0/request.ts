@@ -161,8 +161,8 @@ export function familyOf({ label }: Language): string {
   return label.split(" ")[0] ?? label;
 }
 
-/** Files that macOS and Windows add to an archive, and nobody has written. */
-const ADDED_BY_SYSTEMS = /^__MACOSX\/|(?:^|\/)(?:\.DS_Store|\._[^/]*|Thumbs\.db|desktop\.ini)$/;
+/** Files that macOS adds to an archive. No program can have them, because their names are not possible. */
+const ADDED_BY_MACOS = /(?:^|\/)(?:\.DS_Store|\._[^/]*)$/;
 
 /** Unpacks the files of an archive, with bounds for their number, sizes and paths. @returns no files if there is a fault. */
 async function filesOf(archive: Buffer | null, faults: Faults): Promise<ReadonlyMap<string, Buffer>> {
@@ -174,7 +174,7 @@ async function filesOf(archive: Buffer | null, faults: Faults): Promise<Readonly
   if (archive.length > MAX_ARCHIVE_BYTES) return refused(`is too long (maximum is ${MAX_ARCHIVE_BYTES} bytes)`);
   try {
     const all = await filesFromZip(archive, { files: MAX_ENTRIES, bytes: MAX_FILES_BYTES });
-    const files = new Map([...all].filter(([path]) => !ADDED_BY_SYSTEMS.test(path)));
+    const files = new Map([...all].filter(([path]) => !ADDED_BY_MACOS.test(path)));
     const other = [...files.keys()].find((path) => !FILE_PATH.test(path));
     return other === undefined ? files : refused(`the path ${echo(other)} is not possible`);
   } catch (error) {

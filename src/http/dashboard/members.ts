@@ -4,15 +4,7 @@ import { invite, personView, reset, updatePerson } from "../../admin/people.ts";
 import { clientError } from "../../domain/error.ts";
 import type * as stored from "../../store/people/types.ts";
 import type { Store } from "../../store/store.ts";
-import type {
-  Invitations,
-  Invited,
-  Member,
-  MemberChanges,
-  Members,
-  NewInvitation,
-  PasswordLink,
-} from "./api/members.ts";
+import type { Invitations, Invited, MadeLink, Member, MemberChanges, Members, NewInvitation } from "./api/members.ts";
 import { ownAccount } from "./authorize.ts";
 import { listed, pageOf } from "./pagination.ts";
 import { type DashboardRoute, dashboardRoute } from "./route.ts";
@@ -64,7 +56,7 @@ export const memberRoutes: readonly DashboardRoute[] = [
     body: newInvitation,
     handler:
       ({ dependencies: { store } }) =>
-      async ({ request, body: { email, accountId, administrator } }): Promise<PasswordLink> => {
+      async ({ request, body: { email, accountId, administrator } }): Promise<MadeLink> => {
         return await invite(store, { email, account: accountId ?? undefined, administrator }, asked(request));
       },
   }),
@@ -85,7 +77,7 @@ export const memberRoutes: readonly DashboardRoute[] = [
     session: "administrator",
     handler:
       ({ dependencies: { store } }) =>
-      async ({ request, path }): Promise<PasswordLink> => {
+      async ({ request, path }): Promise<MadeLink> => {
         return await reset(store, (await known(store, path.id)).id, asked(request));
       },
   }),

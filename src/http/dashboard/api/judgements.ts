@@ -143,7 +143,7 @@ export interface OnProblem {
 }
 
 /**
- * POST /judgements/:id/compare (Comparison) → Compared: compares an ended judgement of a submission from a package with what the package
+ * POST /judgements/:id/compare (ExpectationsToCompare) → ComparedExpectations: compares an ended judgement of a submission from a package with what the package
  * expects, by the rules of `assay problems verify`. VerifiedSubmission has the values to send.
  */
 export interface ExpectationsToCompare {

@@ -36,15 +36,15 @@ export interface Invited {
   readonly expiresAt: string;
 }
 
-/** POST /members/invitations (NewInvitation) → Link. `accountId` may be null only if `administrator` is true. */
+/** POST /members/invitations (NewInvitation) → MadeLink. `accountId` may be null only if `administrator` is true. */
 export interface NewInvitation {
   readonly email: string;
   readonly accountId: string | null;
   readonly administrator: boolean;
 }
 
-/** POST /members/:id/reset → Link: a link for a new password. No later response contains the URL of a link. */
-export interface PasswordLink {
+/** POST /members/:id/reset → MadeLink: a link for a new password. No later response contains the URL of a link. */
+export interface MadeLink {
   readonly url: string;
   readonly expiresAt: string;
 }
