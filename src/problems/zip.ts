@@ -1,7 +1,8 @@
+import { isUtf8 } from "node:buffer";
 import { readSync } from "node:fs";
 import { promisify } from "node:util";
 import { crc32, inflateRaw, inflateRawSync } from "node:zlib";
-import { type Entry, fromBuffer, fromFd, type ZipFile } from "yauzl";
+import { type Entry, fromBuffer, fromFd, getFileNameLowLevel, validateFileName, type ZipFile } from "yauzl";
 import { z } from "zod";
 import {
   Collected,
@@ -175,7 +176,7 @@ async function collect(
 ): Promise<readonly Member[]> {
   const broken = (error: Error) => new PackageError(name, `is not a valid ZIP file: ${error.message}`);
   const zip = await new Promise<ZipFile>((resolve, reject) => {
-    const options = { lazyEntries: true, autoClose: false, strictFileNames: true, validateEntrySizes: true } as const;
+    const options = { lazyEntries: true, autoClose: false, decodeStrings: false, validateEntrySizes: true } as const;
     const opened = (error: Error | null, zip: ZipFile) => (error ? reject(broken(error)) : resolve(zip));
     if (Buffer.isBuffer(archive)) fromBuffer(archive, options, opened);
     else fromFd(archive.fd, options, opened);
@@ -185,9 +186,10 @@ async function collect(
   const members: Member[] = [];
   let unread = sizeOfArchive(archive);
   for await (const entry of entriesOf(zip, broken)) {
-    const path = `${directory}${entry.fileName}`;
+    const fileName = nameOf(entry, broken);
+    const path = `${directory}${fileName}`;
     checkPath(path.replace(/\/$/, ""));
-    if (isPackage && isIgnored(entry.fileName) && !TIME_LIMIT_PATH.test(entry.fileName)) {
+    if (isPackage && isIgnored(fileName) && !TIME_LIMIT_PATH.test(fileName)) {
       collected.ignored.push(path);
       continue;
     }
@@ -213,6 +215,24 @@ async function collect(
     members.push(member);
   }
   return members;
+}
+
+/** The bit of an entry that says that its name is in UTF-8. */
+const IN_UTF8 = 0x0800;
+/** The systems that an archiver names in the upper byte of its version, if they are Unix. There, a name can contain a backslash. */
+const UNIX_LIKE: readonly number[] = [3, 19];
+
+/**
+ * The name of an entry. A name without the bit for UTF-8 is in code page 437, but macOS writes UTF-8 without this bit; a text in code page
+ * 437 is hardly ever valid UTF-8. Some archivers of Windows separate the parts of a path by backslashes.
+ */
+function nameOf(entry: Entry, broken: (error: Error) => PackageError): string {
+  const { generalPurposeBitFlag, fileNameRaw, extraFields, versionMadeBy } = entry;
+  const flags = isUtf8(fileNameRaw) ? generalPurposeBitFlag | IN_UTF8 : generalPurposeBitFlag;
+  const name = getFileNameLowLevel(flags, fileNameRaw, extraFields, UNIX_LIKE.includes(versionMadeBy >>> 8));
+  const fault = validateFileName(name);
+  if (fault !== null) throw broken(new Error(fault));
+  return name;
 }
 
 const [STORED, DEFLATED] = [0, 8];

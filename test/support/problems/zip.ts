@@ -2,7 +2,8 @@ import { crc32, deflateRawSync } from "node:zlib";
 
 /** A member of an archive, which can be invalid. */
 export interface Member {
-  readonly name: string;
+  /** Bytes are the name in an unknown encoding; a text is stored in UTF-8, and marked as such. */
+  readonly name: string | Buffer;
   readonly data: string | Buffer;
   /** Type and permissions as in stat; a plain file by default. */
   readonly mode?: number;
@@ -14,6 +15,8 @@ export interface Member {
   readonly isSame?: boolean;
   /** A name in Unicode, in an extra field, which readers prefer to `name`. */
   readonly unicodeName?: string;
+  /** The number of the system on which the archive was made; that of Unix by default. */
+  readonly system?: number;
 }
 
 /** It is made once, because archives with many empty members need it tens of thousands of times. */
@@ -25,12 +28,12 @@ export function zipOf(members: readonly Member[]): Buffer {
   const directory: Buffer[] = [];
   let at = 0;
   let last = 0;
-  for (const { name, data, mode = 0o100644, stated, packed = packedOf(data), isSame, unicodeName } of members) {
+  for (const { name, data, mode = 0o100644, stated, packed = packedOf(data), isSame, unicodeName, system = 3 } of members) {
     const content = Buffer.from(data);
     const path = Buffer.from(name);
     const facts = Buffer.alloc(26);
     facts.writeUInt16LE(20, 0);
-    facts.writeUInt16LE(0x0800, 2); // names in UTF-8
+    if (typeof name === "string") facts.writeUInt16LE(0x0800, 2); // names in UTF-8
     facts.writeUInt16LE(8, 4);
     facts.writeUInt32LE(crc32(content), 10);
     facts.writeUInt32LE(packed.length, 14);
@@ -38,7 +41,8 @@ export function zipOf(members: readonly Member[]): Buffer {
     facts.writeUInt16LE(path.length, 22);
     const extra = unicodeName === undefined ? Buffer.alloc(0) : unicodePath(path, unicodeName);
     facts.writeUInt16LE(extra.length, 24);
-    const [local, entry, rest] = [Buffer.from("PK\x03\x04"), Buffer.from("PK\x01\x02\x14\x03"), Buffer.alloc(14)];
+    const [local, entry, rest] = [Buffer.from("PK\x03\x04"), Buffer.from("PK\x01\x02\x14\0"), Buffer.alloc(14)];
+    entry[5] = system;
     rest.writeUInt32LE((mode << 16) >>> 0, 6);
     if (!isSame) last = at;
     rest.writeUInt32LE(last, 10);

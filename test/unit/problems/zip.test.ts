@@ -58,3 +58,41 @@ test("the stated bytes of an archive are known before it is opened, and no bytes
     }),
   );
 });
+
+test("names of an archive are read as the systems write them that made it", async () => {
+  const [fat, ntfs, macOs] = [0, 10, 19];
+  const archive = zipOf([
+    { name: "lib\\данные.txt", data: "backslashes", system: fat },
+    { name: "lib\\sub\\", data: "", mode: 0o040755, system: ntfs },
+    { name: Buffer.from("lib/файл.txt"), data: "UTF-8 without its bit", system: macOs },
+    { name: Buffer.from("Z\x81rich (1).txt", "latin1"), data: "code page 437", system: fat },
+    { name: "x", unicodeName: "日本語.txt", data: "an extra field", system: fat },
+    { name: "lib/Thumbs.db", data: "of Windows", system: fat },
+  ]);
+  const files = await filesFromZip(archive, { files: 10, bytes: MEBIBYTE });
+  assert.deepEqual(
+    [...files].map(([path, data]) => [path, data.toString()]),
+    [
+      ["lib/данные.txt", "backslashes"],
+      ["lib/файл.txt", "UTF-8 without its bit"],
+      ["Zürich (1).txt", "code page 437"],
+      ["日本語.txt", "an extra field"],
+      ["lib/Thumbs.db", "of Windows"],
+    ],
+  );
+  assert.deepEqual([...(await packageFromZip(archive)).keys()], [...files.keys()]);
+});
+
+for (const [name, system] of [
+  ["..\\x", 0],
+  ["a\\..\\..\\x", 10],
+  ["C:\\x", 0],
+  ["\\x", 0],
+  ["a\\\\b", 0],
+  ["a\\b", 3],
+  ["a\\b", 19],
+] as const)
+  test(`the name ${JSON.stringify(name)} of the system ${system} is refused`, async () => {
+    const archive = zipOf([{ name, data: "x", system }]);
+    await assert.rejects(filesFromZip(archive, { files: 10, bytes: MEBIBYTE }), { name: "PackageError" });
+  });
