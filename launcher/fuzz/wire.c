@@ -36,6 +36,42 @@ static void check_inside(struct bytes value, enum key key, const uint8_t *data, 
 	EXPECT(value.data >= data && value.size <= size && (size_t)(value.data - data) <= size - value.size);
 }
 
+/* A second implementation: the text has no control character, and encoding what is decoded from it gives the same bytes. */
+static void check_text(struct bytes text)
+{
+	uint8_t again[1024 + 4];
+	size_t used = 0, part = 0;
+	EXPECT(text.size <= 1024);
+	for (size_t at = 0; at < text.size;) {
+		uint8_t first = text.data[at++];
+		unsigned more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc0 ? 1 : 0;
+		uint32_t code = more ? first & (0x3fu >> more) : first;
+		for (; more; more--) {
+			EXPECT(at < text.size);
+			code = code << 6 | (text.data[at++] & 0x3f);
+		}
+		EXPECT(code >= 0x20 && (code < 0x7f || code > 0x9f) && (code < 0xd800 || code > 0xdfff) && code <= 0x10ffff);
+		part = code == '/' ? used + 1 : part;
+		if (code < 0x80) {
+			again[used++] = (uint8_t)code;
+		} else if (code < 0x800) {
+			again[used++] = (uint8_t)(0xc0 | code >> 6);
+			again[used++] = (uint8_t)(0x80 | (code & 0x3f));
+		} else if (code < 0x10000) {
+			again[used++] = (uint8_t)(0xe0 | code >> 12);
+			again[used++] = (uint8_t)(0x80 | (code >> 6 & 0x3f));
+			again[used++] = (uint8_t)(0x80 | (code & 0x3f));
+		} else {
+			again[used++] = (uint8_t)(0xf0 | code >> 18);
+			again[used++] = (uint8_t)(0x80 | (code >> 12 & 0x3f));
+			again[used++] = (uint8_t)(0x80 | (code >> 6 & 0x3f));
+			again[used++] = (uint8_t)(0x80 | (code & 0x3f));
+		}
+		EXPECT(used <= part + 255 && used <= text.size);
+	}
+	EXPECT(used == text.size && !memcmp(again, text.data, used));
+}
+
 static void check_request(const struct request *r, const uint8_t *data, size_t size)
 {
 	EXPECT(r->args >= 1 && r->args <= ARGS_MAX && r->envs <= ENV_MAX && r->files <= FILES_MAX);
@@ -60,7 +96,7 @@ static void check_request(const struct request *r, const uint8_t *data, size_t s
 		const uint8_t *name = r->file_name[i].data;
 		for (size_t at = 0; at < r->file_name[i].size; at++)
 			EXPECT(name[at] != '/' || (at > 0 && at + 1 < r->file_name[i].size && name[at + 1] != '/' && name[at + 1] != '.'));
-		EXPECT(!memchr(r->file_name[i].data, 0, r->file_name[i].size));
+		check_text(r->file_name[i]);
 	}
 	if (r->file_modes.size)
 		check_inside(r->file_modes, KEY_FILE_MODES, data, size);

@@ -59,19 +59,42 @@ static int refuse(struct refusal *why, const char *reason, const char *object)
 	return -1;
 }
 
+/* Returns the size of the character at `p`, or 0 if it is a control character, or if the bytes there are not UTF-8. */
+static size_t character_size(const uint8_t *p, size_t left)
+{
+	if (p[0] < 0x80)
+		return p[0] >= 0x20 && p[0] != 0x7f;
+	size_t size = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+	if (p[0] < 0xc2 || p[0] > 0xf4 || size > left)
+		return 0;
+	uint32_t code = p[0] & (0x7fu >> size);
+	for (size_t i = 1; i < size; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (p[i] & 0x3fu);
+	}
+	uint32_t smallest = size == 2 ? 0xa0 : size == 3 ? 0x800 : 0x10000; /* U+0080 to U+009F are control characters */
+	bool surrogate = code >= 0xd800 && code <= 0xdfff;
+	return code < smallest || surrogate || code > 0x10ffff ? 0 : size;
+}
+
 bool file_path_valid(struct bytes path)
 {
 	unsigned parts = 1;
-	bool first = true; /* the next character is the first of a component */
-	for (size_t i = 0; i < path.size; i++) {
-		uint8_t c = path.data[i];
-		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-			c == '.' || c == '_' || c == '-' || c == '+' || c == '$';
-		if (c == '/' ? first || ++parts > PATH_PARTS_MAX : !plain || (first && c == '.'))
+	size_t start = 0; /* of the component */
+	for (size_t i = 0; i < path.size;) {
+		if (path.data[i] == '/') {
+			if (i == start || ++parts > PATH_PARTS_MAX)
+				return false;
+			start = ++i;
+			continue;
+		}
+		size_t size = character_size(path.data + i, path.size - i);
+		if (!size || (i == start && path.data[i] == '.') || i + size - start > PATH_PART_MAX)
 			return false;
-		first = c == '/';
+		i += size;
 	}
-	return !first;
+	return path.size > start;
 }
 
 static int append(struct bytes *list, unsigned *used, unsigned most, struct bytes value)

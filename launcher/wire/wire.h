@@ -21,9 +21,10 @@ enum {
 	ARGS_MAX = 128,
 	ENV_MAX = 64,
 	FILES_MAX = 64,
-	FILE_PATH_MAX = 200,
+	FILE_PATH_MAX = 1024,
 	FILE_SETS_MAX = 4, /* sets of files that a slot stores for later steps (KEEP_FILES) */
 	PATH_PARTS_MAX = 8, /* components of the path of a file */
+	PATH_PART_MAX = 255, /* bytes of a component, as in the kernel */
 	SAMPLES_MAX = 128, /* samples of one run */
 	SAMPLE_BYTES = 24, /* one sample in SAMPLES */
 	INPUT_MAX = 64 * 1024, /* bytes in the body of an INPUT */
@@ -77,7 +78,10 @@ enum { MODE_DEFAULT = 0xffff, MODE_DIRECTORY = 040000 };
 /* Returns the mode of the file with this index: MODE_DEFAULT if the request has no FILE_MODES. */
 unsigned file_mode(struct bytes modes, unsigned file);
 
-/* Whether it is a relative path of plain components, so that it can only name something below the work directory. */
+/*
+ * Whether it is a relative path of plain components, so that it can only name something below the work directory. A component is UTF-8
+ * without control characters, so that a message that contains it is one line.
+ */
 bool file_path_valid(struct bytes path);
 
 /*

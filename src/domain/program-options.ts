@@ -12,11 +12,41 @@ export const MAX_WORDS_BYTES = 16_384;
 /** How often a submission can ask to run its program. */
 export const MAX_RUNS = 20;
 
+/** The most bytes of a path in UTF-8, which every path of Windows has, and of each of its names, as on Linux. */
+export const MAX_PATH_BYTES = 1_024;
+const MAX_NAME_BYTES = 255;
+const MAX_NAMES = 8;
+
 /**
- * A path below /box: at most eight names of letters, digits and `. _ - + $`. A name does not begin with a dot, and not with `-`,
- * because a compiler gets some paths as arguments.
+ * A name in a path. Names are arguments of compilers, for which `-` begins an option and `@` the name of a file with options. Without the
+ * characters that Windows forbids, every system can store a file that is downloaded, and no runtime takes a name for a URL, a pipe or a
+ * pattern. Control characters, those that set the direction of text, and other invisible ones could make a name look like another one.
+ * U+FFFD is in texts that were decoded wrongly.
  */
-export const FILE_PATH = /^(?=.{1,200}$)[A-Za-z0-9_+$][A-Za-z0-9._+$-]*(\/[A-Za-z0-9_+$][A-Za-z0-9._+$-]*){0,7}$/;
+const FORBIDDEN = String.raw`[\p{DI}\/\\:*?"<>\|\uFFFD]`;
+const FIRST = String.raw`[[\p{L}\p{N}\p{P}\p{S}]--${FORBIDDEN}--[\-.@]]`;
+const LAST = String.raw`[[\p{L}\p{M}\p{N}\p{P}\p{S}]--${FORBIDDEN}]`;
+const PLAIN_NAME = new RegExp(`^${FIRST}(?:[${LAST}\\p{Zs}]*${LAST})?$`, "v");
+
+/** The rule for paths, for errors. */
+export const PATH_RULE =
+  `a path has up to ${MAX_NAMES} names, each of at most ${MAX_NAME_BYTES} bytes, and ${MAX_PATH_BYTES} bytes in all. A name has letters, digits, ` +
+  'punctuation and symbols of any script except `\\ : * ? " < > |`, and spaces inside of it. It does not begin with `.`, `-` or `@`';
+
+/**
+ * The path of a file below /box: its names, separated by `/`, in Unicode's normal form C, so that no two files of a program have names that
+ * differ only in how accents are encoded. @returns null for a text that is no such path.
+ */
+export function toFilePath(text: string): string | null {
+  if (text.length > MAX_PATH_BYTES) return null;
+  const path = text.normalize("NFC");
+  const names = path.split("/");
+  const fits = Buffer.byteLength(path) <= MAX_PATH_BYTES && names.length <= MAX_NAMES;
+  return fits && names.every((name) => Buffer.byteLength(name) <= MAX_NAME_BYTES && PLAIN_NAME.test(name))
+    ? path
+    : null;
+}
+
 export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 /** What a request adds to the source and the input of its program. */

@@ -1,6 +1,6 @@
 import { basename, extname } from "node:path";
 import type { Language } from "../domain/language.ts";
-import { FILE_PATH, MAX_FILES, MAX_FILES_BYTES } from "../domain/program-options.ts";
+import { MAX_FILES, MAX_FILES_BYTES, toFilePath } from "../domain/program-options.ts";
 import type { WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
 import { type Languages, listed } from "../languages/load.ts";
@@ -76,15 +76,19 @@ export function toProgram(
   const candidates = [...named, language.source, "__main__.py", "Main.java", "main.py"];
   const entry = candidates.find((name) => files.has(name)) ?? first;
   let bytes = 0;
+  const names = new Set<string>();
   for (const name of files.keys()) {
-    if (!FILE_PATH.test(name)) throw new PackageError(`${path}/${name}`, "is not a valid name of a file");
+    const plain = toFilePath(name);
+    if (plain === null) throw new PackageError(`${path}/${name}`, "is not a valid name of a file");
+    if (names.has(plain)) throw new PackageError(`${path}/${name}`, "has the name of another file in another encoding");
+    names.add(plain);
     bytes += sizeOf(files, name) ?? 0;
   }
   // This is checked before any file is read.
   if (files.size > MAX_FILES || bytes > MAX_FILES_BYTES)
     throw new PackageError(path, `a program has at most ${MAX_FILES} files and ${MAX_FILES_BYTES} bytes`);
-  const content: WorkFile[] = [...files].map(([name, data]) => ({ name, data }));
-  const options = { files: content, entry, args: [], env: {}, limits: {} };
+  const content: WorkFile[] = [...files].map(([name, data]) => ({ name: toFilePath(name) ?? name, data }));
+  const options = { files: content, entry: toFilePath(entry), args: [], env: {}, limits: {} };
   return { language, program: { code: Buffer.alloc(0), stdin: Buffer.alloc(0), options } };
 }
 

@@ -1,5 +1,5 @@
 import type { Language } from "../domain/language.ts";
-import { FILE_PATH } from "../domain/program-options.ts";
+import { toFilePath } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import {
@@ -69,7 +69,7 @@ export function readVerifiable(
   if (submissions.reduce((sum, { bytes }) => sum + bytes, 0) > MAX_BYTES)
     throw fault(`has more than ${MAX_BYTES} bytes to verify`);
   return submissions.map(({ path, about, found }) => {
-    if (!FILE_PATH.test(path)) throw new PackageError(path, "is not a valid name of a submission to verify");
+    if (toFilePath(path) === null) throw new PackageError(path, "is not a valid name of a submission to verify");
     const { success } = comparedExpectations.safeParse(about.expectations);
     if (!success) throw new PackageError(path, `has more than ${COMPARED_BOUNDS}`);
     const program = found && { ...found.program, language: found.language.name };

@@ -113,7 +113,7 @@ export function hasNamesOnce({ files }: Pick<Step, "files">): boolean {
 
 /** The bytes of files with their names. */
 export function bytesOf(files: readonly WorkFile[]): number {
-  return files.reduce((sum, { name, data }) => sum + name.length + data.length, 0);
+  return files.reduce((sum, { name, data }) => sum + Buffer.byteLength(name) + data.length, 0);
 }
 
 /** The interval between samples at the start of a step. The launcher doubles it in long runs. */

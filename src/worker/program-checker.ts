@@ -257,7 +257,7 @@ function whyUnread({ files = [], survivors }: StepReport): string | null {
     return "the feedback directory of the checker is not read, because a process that it started still ran when it ended";
   return (
     "the feedback directory of the checker is empty or removed, or has too many or too large files, links or others that " +
-    "are not plain, or a name with other characters than A-Z, a-z, 0-9 and . _ - + $ or a dot at its start"
+    "are not plain, or a name that begins with a dot, is not UTF-8 or has control characters"
   );
 }
 

@@ -1,6 +1,6 @@
 import { echo } from "../../domain/error.ts";
 import type { Language } from "../../domain/language.ts";
-import { FILE_PATH, MAX_FILES, MAX_FILES_BYTES } from "../../domain/program-options.ts";
+import { MAX_FILES, MAX_FILES_BYTES, PATH_RULE, toFilePath } from "../../domain/program-options.ts";
 import type { Caller } from "../../domain/submission.ts";
 import { toSubmitRequest, unproven, type ValidatedRequest } from "../../http/api/submit-request.ts";
 import type { Dependencies } from "../../http/dependencies.ts";
@@ -175,8 +175,8 @@ async function filesOf(archive: Buffer | null, faults: Faults): Promise<Readonly
   try {
     const all = await filesFromZip(archive, { files: MAX_ENTRIES, bytes: MAX_FILES_BYTES });
     const files = new Map([...all].filter(([path]) => !ADDED_BY_MACOS.test(path)));
-    const other = [...files.keys()].find((path) => !FILE_PATH.test(path));
-    return other === undefined ? files : refused(`the path ${echo(other)} is not possible`);
+    const other = [...files.keys()].find((path) => toFilePath(path) === null);
+    return other === undefined ? files : refused(`the path ${echo(other)} is not possible: ${PATH_RULE}`);
   } catch (error) {
     if (error instanceof PackageError) return refused(error.message);
     throw error;

@@ -1,7 +1,7 @@
 import { clientError, echo } from "../../domain/error.ts";
 import type { Language } from "../../domain/language.ts";
 import { LIMIT_FIELDS, type Limits } from "../../domain/limits.ts";
-import { FILE_PATH } from "../../domain/program-options.ts";
+import { PATH_RULE, toFilePath } from "../../domain/program-options.ts";
 import { type Caller, MAX_CODE_BYTES } from "../../domain/submission.ts";
 import type { Dependencies } from "../../http/dependencies.ts";
 import { findRuntime, type Runtime } from "./runtimes.ts";
@@ -72,16 +72,14 @@ function readFiles(files: unknown): File[] {
     const where = `files[${at}]`;
     if (typeof content !== "string") throw invalid(`${where}.content is required and must be a string`);
     if (name !== undefined && typeof name !== "string") throw invalid(`${where}.name must be a string`);
-    if (name && !FILE_PATH.test(name))
-      throw invalid(
-        `${where}.name must be a path of letters, digits and . _ - + $ in up to eight names, which begin with neither . nor -: ${echo(name)}`,
-      );
-    if (encoding === "utf8") return { name: name || undefined, content };
-    if (encoding === "base64") return { name: name || undefined, content: { base64: content } };
+    const path = name ? toFilePath(name) : undefined;
+    if (path === null) throw invalid(`${where}.name is not possible: ${echo(name as string)}: ${PATH_RULE}`);
+    if (encoding === "utf8") return { name: path, content };
+    if (encoding === "base64") return { name: path, content: { base64: content } };
     if (encoding !== "hex") throw invalid(`${where}.encoding must be utf8, base64 or hex`);
     const bytes = Buffer.from(content, "hex");
     if (bytes.length * 2 !== content.length) throw invalid(`${where}.content is not hex`);
-    return { name: name || undefined, content: { base64: bytes.toString("base64") } };
+    return { name: path, content: { base64: bytes.toString("base64") } };
   });
 }
 

@@ -10,13 +10,14 @@ import {
   type StepLimits,
 } from "../../domain/limits.ts";
 import {
-  FILE_PATH,
   inField,
   MAX_FILES,
   MAX_FILES_BYTES,
   MAX_WORDS,
   MAX_WORDS_BYTES,
+  PATH_RULE,
   type ProgramOptions,
+  toFilePath,
   VARIABLE_NAME,
 } from "../../domain/program-options.ts";
 import type { WorkFile } from "../../domain/report.ts";
@@ -52,7 +53,8 @@ export const additionFields = {
     .meta({
       description:
         `Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to ${MAX_FILES} files with ${MAX_FILES_BYTES} bytes ` +
-        "in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program",
+        `in all. For C, C++ and Go, other source files, such as \`util.cpp\`, are compiled together with the program. ${PATH_RULE.replace("a path", "A path")}. ` +
+        "Paths are normalized to Unicode's form NFC",
       examples: [{ "words.txt": "one\n", "data/table.bin": { base64: "AAEC" } }],
     })
     .optional(),
@@ -95,7 +97,7 @@ export function toProgramOptions(fields: Fields, around: Around): ProgramOptions
   if (isPlain && parts.every((part) => Object.keys(part).length === 0)) return undefined;
   return {
     files: checkFiles(files, entry, around),
-    entry: entry ?? null,
+    entry: entry === undefined ? null : toFilePath(entry),
     args: checkWords("args", args, env),
     env,
     limits: checkLimits("limits", limits, around.limits.execute, around.language),
@@ -136,23 +138,26 @@ function checkFiles(
   if (decoded.reduce((sum, { data }) => sum + data.length, 0) > MAX_FILES_BYTES)
     throw invalid("files", `more than ${MAX_FILES_BYTES} bytes`);
   if (entry !== undefined && hasCode) throw invalid("entry", "code is given as well");
-  if (entry !== undefined && !paths.includes(entry)) throw invalid("entry", `${echo(entry)} is not one of the files`);
-  const all = entry === undefined ? [...paths, language.source] : paths;
-  for (const path of all)
-    for (const other of all)
-      if (other.startsWith(`${path}/`) || (path === other && all.indexOf(path) !== all.lastIndexOf(path)))
-        throw invalid("files", `${echo(path)} has the place of ${path === other ? "the source" : echo(other)}`);
+  const names = decoded.map(({ name }) => name);
+  const main = entry === undefined ? language.source : toFilePath(entry);
+  if (entry !== undefined && !names.some((name) => name === main))
+    throw invalid("entry", `${echo(entry)} is not one of the files`);
+  const all = entry === undefined ? [...names, language.source] : names;
+  for (const [at, path] of all.entries())
+    for (const other of all.slice(at + 1)) {
+      if (path === other)
+        throw invalid("files", `${echo(path)} has the place of ${path === main ? "the source" : "another file"}`);
+      const [above, below] = path.length < other.length ? [path, other] : [other, path];
+      if (below.startsWith(`${above}/`)) throw invalid("files", `${echo(above)} has the place of ${echo(below)}`);
+    }
   return decoded;
 }
 
 function decodeFile(path: string, content: Content): WorkFile {
   const field = `files.${echo(path)}`;
-  if (!FILE_PATH.test(path))
-    throw invalid(
-      field,
-      "a path has letters, digits and . _ - + $ in up to eight names, which begin with neither . nor -",
-    );
-  return { name: path, data: decodeContent(field, content) };
+  const name = toFilePath(path);
+  if (name === null) throw invalid(field, PATH_RULE);
+  return { name, data: decodeContent(field, content) };
 }
 
 type Content = string | { readonly base64: string };

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
+import { MAX_PATH_BYTES } from "../../domain/program-options.ts";
 import type { ReadSubmission } from "../../store/search/types.ts";
 import { sendBytes } from "../api/result.ts";
 import { RUN_FILES } from "./api/submissions.ts";
@@ -8,7 +9,7 @@ import { deliveriesOf, otherFiles, sourceName, sourceOf } from "./submission-det
 import { findOwn, readOwn } from "./submissions.ts";
 
 const fileName = z.enum(RUN_FILES);
-const fileQuery = z.strictObject({ path: z.string().max(200) });
+const fileQuery = z.strictObject({ path: z.string().max(MAX_PATH_BYTES) });
 
 /** Parts of a submission: its deliveries, and downloads of source, input, outputs and files with their exact bytes. */
 export const runPartRoutes: readonly DashboardRoute[] = [
@@ -36,10 +37,8 @@ export const runPartRoutes: readonly DashboardRoute[] = [
         const bytes = bytesOf(read, name);
         if (!bytes) throw clientError("noOutput", []);
         const { submission, program } = read;
-        // The name needs no quoting: a path that a client chose has only letters, digits and . _ - + $ in each name.
-        const source = sourceName(program, submission.language, dependencies.languages).split("/").at(-1);
-        const file = name === "source" ? source : `${submission.id}-${name}.txt`;
-        reply.header("content-disposition", `attachment; filename="${file}"`);
+        const source = sourceName(program, submission.language, dependencies.languages);
+        reply.header("content-disposition", attachment(name === "source" ? source : `${submission.id}-${name}.txt`));
         return sendBytes(answers, request, reply, bytes);
       },
   }),
@@ -54,11 +53,22 @@ export const runPartRoutes: readonly DashboardRoute[] = [
         const { program } = await readOwn(dependencies.store, answers, request, reply);
         const file = otherFiles(program).find(({ name }) => name === path);
         if (!file) throw clientError("notFound", []);
-        reply.header("content-disposition", `attachment; filename="${path.split("/").at(-1)}"`);
+        reply.header("content-disposition", attachment(path));
         return sendBytes(answers, request, reply, file.data);
       },
   }),
 ];
+
+/**
+ * The header by which a browser stores a file under the last name of its path. Headers are ASCII, so another name is sent in the encoding
+ * of RFC 8187, after a replacement for programs that do not know this encoding.
+ */
+function attachment(path: string): string {
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  const ascii = name.replaceAll(/[^ -~]|["\\]/g, "_");
+  const encoded = encodeURIComponent(name).replaceAll(/['()*]/g, (one) => `%${one.charCodeAt(0).toString(16)}`);
+  return `attachment; filename="${ascii}"${ascii === name ? "" : `; filename*=UTF-8''${encoded}`}`;
+}
 
 function bytesOf({ submission, program }: ReadSubmission, name: (typeof RUN_FILES)[number]): Buffer | undefined {
   if (name === "source") return sourceOf(program);

@@ -28,7 +28,16 @@ export function zipOf(members: readonly Member[]): Buffer {
   const directory: Buffer[] = [];
   let at = 0;
   let last = 0;
-  for (const { name, data, mode = 0o100644, stated, packed = packedOf(data), isSame, unicodeName, system = 3 } of members) {
+  for (const {
+    name,
+    data,
+    mode = 0o100644,
+    stated,
+    packed = packedOf(data),
+    isSame,
+    unicodeName,
+    system = 3,
+  } of members) {
     const content = Buffer.from(data);
     const path = Buffer.from(name);
     const facts = Buffer.alloc(26);

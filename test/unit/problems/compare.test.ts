@@ -91,7 +91,7 @@ test("the submissions that a service verifies are bounded, and have plain names"
     () => verifiable(many(17, "x".repeat(1_000_000))),
     /^PackageError: submissions: has more than 16777216/,
   );
-  assert.throws(() => verifiable({ "submissions/accepted/a b": "x" }), /is not a valid name/);
+  assert.throws(() => verifiable({ "submissions/accepted/a|b": "x" }), /is not a valid name/);
   const { factors } = PACKAGES;
   const yaml = (text: string) => ({ ...factors, "submissions/submissions.yaml": text });
   const long = (texts: PackageTexts) => () => verifiableOf(texts);

@@ -88,7 +88,7 @@ test("an accepting checker whose feedback directory is not known has failed, and
     return `${verdict} ${message}`;
   };
   assert.match(await ends({ survivors: 1 }), /^IE the feedback directory .* a process that it started still ran/);
-  assert.match(await ends({}), /^IE the feedback directory .* is empty .* other characters than/);
+  assert.match(await ends({}), /^IE the feedback directory .* is empty .* control characters/);
   // Files without the placeholder are all that it has.
   const files = [{ name: "feedback/log", data: NOTHING }];
   assert.equal(await ends({ files }), "AC null");

@@ -18,22 +18,28 @@ onEachDatabase((open) => {
   test("the files of a program are listed, and each is sent to members of its account alone", async (t) => {
     const { running, ada, eve } = await startTwoTenants(t, { open });
     const key = await running.key({ project: "shop" });
-    const files = { "b/x.py": "ü = 1\n", "a.bin": { base64: "AAH/" }, "main.py": "import b.x\n" };
+    const other = "d e/данные (1)%.txt";
+    const files = { "b/x.py": "ü = 1\n", "a.bin": { base64: "AAH/" }, "main.py": "import b.x\n", [other]: "два" };
     const { id } = (await running.submit({ language: "python", files, entry: "main.py" }, { key })).json;
     const { json } = await ada("GET", `/submissions/${id}`);
     assert.deepEqual([json.source, json.code], ["main.py", "import b.x\n"]);
     assert.deepEqual(json.files, [
       { path: "a.bin", bytes: 3, isText: false },
       { path: "b/x.py", bytes: 7, isText: true },
+      { path: other, bytes: 6, isText: true },
     ]);
     const get = (path: string, who = ada) => who("GET", `/submissions/${id}/file?path=${encodeURIComponent(path)}`);
     const { status, text, headers } = await get("b/x.py");
     assert.deepEqual([status, text], [200, "ü = 1\n"]);
     assert.equal(headers["content-type"], "application/octet-stream");
     assert.equal(headers["content-disposition"], 'attachment; filename="x.py"');
+    assert.equal(
+      (await get(other)).headers["content-disposition"],
+      `attachment; filename="______ (1)%.txt"; filename*=UTF-8''%D0%B4%D0%B0%D0%BD%D0%BD%D1%8B%D0%B5%20%281%29%25.txt`,
+    );
     for (const path of ["", "main.py", "b", "../x", "b/x.py/", "__proto__"])
       assert.equal((await get(path)).status, 404, path);
-    assert.equal((await get("x".repeat(201))).status, 400);
+    assert.equal((await get("x".repeat(1_025))).status, 400);
     assert.equal((await get("b/x.py", eve)).status, 404);
   });
 });
