@@ -32,9 +32,11 @@ const list = {
   codeTooLarge: row(400, (bytes: number) => `code must be at most ${MAX_CODE_BYTES} bytes of UTF-8, got ${bytes}`, {
     example: [70_000],
   }),
-  stdinTooLarge: row(400, (bytes: number) => `stdin must be at most ${MAX_STDIN_BYTES} bytes of UTF-8, got ${bytes}`, {
-    example: [300_000],
-  }),
+  stdinTooLarge: row(
+    400,
+    (bytes: number, most: number) => `stdin must be at most ${most} bytes of UTF-8, got ${bytes}`,
+    { example: [300_000, MAX_STDIN_BYTES] },
+  ),
   unsupportedLanguage: row(
     400,
     (name: string, available: readonly string[]) =>

@@ -2,7 +2,8 @@ import { isUtf8 } from "node:buffer";
 import { isCut } from "../../domain/explain/usage.ts";
 import { LongText } from "../../domain/json-pieces.ts";
 import { MAX_COMPILE_OUTPUT_BYTES } from "../../domain/outcome.ts";
-import { isTerminal, type Submission } from "../../domain/submission.ts";
+import { isTerminal, type Program, type Submission } from "../../domain/submission.ts";
+import { SCRIPTS } from "./conventions.ts";
 import { JUDGE0_STATUSES, presentStatus } from "./status.ts";
 import type { Judge0Settings, Judge0Submission } from "./submission.ts";
 
@@ -37,6 +38,12 @@ export class NotUtf8Error extends Error {
   override readonly name = "NotUtf8Error";
 }
 
+/** A source that is longer than `code` may be is one of the files. A program of several files with scripts has no source. */
+function sourceOf({ code, options }: Program): Buffer | undefined {
+  if (code.length > 0 || !options?.entry || SCRIPTS.includes(options.entry)) return code;
+  return options.files.find(({ name }) => name === options.entry)?.data;
+}
+
 type Read = (of: Judge0Submission, languageName: (id: number) => string) => unknown;
 
 /** Null if there are no bytes, such as for a stream to which the program wrote nothing. */
@@ -57,7 +64,7 @@ const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOStrin
 
 /** Every field of a submission, in the order of an answer with all fields. */
 const FIELDS = {
-  source_code: ({ sent }) => content(sent?.program.code),
+  source_code: ({ sent }) => content(sent && sourceOf(sent.program)),
   language_id: ({ languageId }) => languageId,
   stdin: ({ sent }) => content(sent?.program.stdin),
   expected_output: ({ sent }) => sent?.expectedOutput && new Content(sent.expectedOutput),

@@ -50,9 +50,12 @@ export function infoRoutes(server: FastifyInstance, dependencies: Dependencies):
   server.get(`${JUDGE0}/about`, async () => ({
     version: RELEASE,
     homepage: "/docs/judge0",
-    source_code: null,
-    maintainer: null,
+    source_code: "",
+    maintainer: "",
   }));
+  server.get(`${JUDGE0}/isolate`, async (_, reply) =>
+    reply.type("text/plain").send("Assay has a sandbox of its own, and does not use isolate.\n"),
+  );
   server.get(`${JUDGE0}/version`, async (_, reply) => reply.type("text/plain").send(RELEASE));
   server.get(`${JUDGE0}/license`, async (_, reply) =>
     reply.type("text/plain").send("Assay has the routes of Judge0, and none of its code.\n"),

@@ -1,12 +1,14 @@
 import { echo } from "../../domain/error.ts";
+import { MAX_CONTENT_BYTES } from "../../domain/judgement.ts";
 import type { Language } from "../../domain/language.ts";
 import { MAX_FILES, MAX_FILES_BYTES, PATH_RULE, toFilePath } from "../../domain/program-options.ts";
-import type { Caller } from "../../domain/submission.ts";
+import { type Caller, MAX_CODE_BYTES } from "../../domain/submission.ts";
 import { toSubmitRequest, unproven, type ValidatedRequest } from "../../http/api/submit-request.ts";
 import type { Dependencies } from "../../http/dependencies.ts";
 import { PackageError } from "../../problems/files.ts";
 import { filesFromZip } from "../../problems/zip.ts";
 import { callbackOf } from "./callback.ts";
+import { SCRIPTS } from "./conventions.ts";
 import { asFieldErrors, Faults, FieldErrors } from "./field-errors.ts";
 import { byNumber, MULTI_FILE, numbered } from "./numbers.ts";
 import { numberOf, settingsOf } from "./settings.ts";
@@ -15,11 +17,12 @@ import { UnclosedQuoteError, wordsOf } from "./words.ts";
 
 /** The most characters of `compiler_options` and of `command_line_arguments`. */
 const MAX_LINE = 512;
-const MAX_EXPECTED_BYTES = 1_048_576;
 /** The most entries of an archive; directories are entries, too. */
 const MAX_ENTRIES = 4 * MAX_FILES;
 /** The most bytes of an archive: those of its files, and 128 KiB for names and headers. */
 const MAX_ARCHIVE_BYTES = MAX_FILES_BYTES + 131_072;
+
+const NOTHING = Buffer.alloc(0);
 
 type Known = Pick<Dependencies, "languages" | "workers" | "store">;
 type Fields = Readonly<Record<string, unknown>>;
@@ -30,6 +33,8 @@ export interface Translated {
   readonly valid: ValidatedRequest;
   /** What our own API does not have; it is stored with the submission. */
   readonly judge0: Judge0Request;
+  /** The size of program, input and expected output. */
+  readonly bytes: number;
 }
 
 /**
@@ -55,21 +60,32 @@ export async function translate(body: unknown, caller: Caller, base64: boolean, 
   const { settings, limits } = settingsOf(fields, execute, faults);
   const bytes = (name: string, encoded = base64) => bytesOf(fields, name, encoded, faults);
   const [code, stdin, expectedOutput] = [bytes("source_code"), bytes("stdin"), bytes("expected_output")];
-  if (expectedOutput && expectedOutput.length > MAX_EXPECTED_BYTES)
-    faults.add("expected_output", `is too long (maximum is ${MAX_EXPECTED_BYTES} bytes)`);
+  const sizes = [
+    ["source_code", code, MAX_FILES_BYTES],
+    ["stdin", stdin, MAX_CONTENT_BYTES],
+    ["expected_output", expectedOutput, MAX_CONTENT_BYTES],
+  ] as const;
+  for (const [name, sent, most] of sizes)
+    if (sent && sent.length > most) faults.add(name, `is too long (maximum is ${most} bytes)`);
   const compilerOptions = lineOf(fields, "compiler_options", faults);
   const args = lineOf(fields, "command_line_arguments", faults);
   checkOptions(compilerOptions, language, known, faults);
   const additionalFiles = bytes("additional_files", true);
   const files = await filesOf(additionalFiles, faults);
-  const entry = checkSource({ language, code, files, additionalFiles }, faults);
+  const script = checkSource({ language, code, files, additionalFiles }, faults);
+  const longSource = code && code.length > MAX_CODE_BYTES ? language.source : null;
+  if (longSource !== null && files.has(longSource))
+    faults.add("additional_files", `${echo(longSource)} has the place of the source`);
   const callback = await callbackOf(fields.callback_url, caller, known.store, faults);
   faults.check();
   const program = {
     language: language.name,
-    ...(entry === null ? { code_base64: code?.toString("base64") } : { entry }),
-    stdin_base64: stdin?.toString("base64") ?? "",
-    files: Object.fromEntries([...files].map(([path, data]) => [path, { base64: data.toString("base64") }])),
+    ...((script ?? longSource) === null ? { code_base64: code?.toString("base64") } : { entry: script ?? longSource }),
+    files: Object.fromEntries([
+      ...[...files].map(([path, data]) => [path, { base64: data.toString("base64") }]),
+      // A source that is longer than `code` may be is one of the files.
+      ...(longSource === null ? [] : [[longSource, { base64: code?.toString("base64") }]]),
+    ]),
     args: args?.words ?? [],
     limits,
     compiler_options: compilerOptions?.words ?? [],
@@ -77,10 +93,11 @@ export async function translate(body: unknown, caller: Caller, base64: boolean, 
     runs: settings.number_of_runs,
   };
   try {
-    const valid = toSubmitRequest(program, caller, known);
+    const valid = toSubmitRequest(program, caller, known, { input: stdin ?? NOTHING });
     const lines = { compiler_options: compilerOptions?.text ?? null, command_line_arguments: args?.text ?? null };
     const judge0 = { languageId, settings: { ...settings, ...lines }, expectedOutput, additionalFiles, callback };
-    return { valid, judge0 };
+    const contents = [code, stdin, expectedOutput, ...files.values()];
+    return { valid, judge0, bytes: contents.reduce((sum, one) => sum + (one?.length ?? 0), 0) };
   } catch (error) {
     throw asFieldErrors(error);
   }
@@ -201,7 +218,7 @@ function checkSource(
   }
   if (!isBlank(code)) faults.add("source_code", "must be blank");
   if (faults.has("additional_files")) return null;
-  const entry = ["run.sh", "run"].find((path) => files.has(path));
+  const entry = SCRIPTS.find((path) => files.has(path));
   if (isBlank(additionalFiles)) faults.add("additional_files", "can't be blank");
   else if (entry === undefined) faults.add("additional_files", "has no file run");
   return entry ?? null;

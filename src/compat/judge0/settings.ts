@@ -77,18 +77,14 @@ export function settingsOf(fields: Fields, limits: Limits, faults: Faults) {
     const value = Math.min(wanted, most);
     return [name, name.endsWith("time_limit") ? value : Math.trunc(value)] as const;
   });
-  const flag = (name: keyof Judge0Settings, refused?: string) => {
-    const value = booleanOf(fields, name, faults);
-    if (value && refused !== undefined) faults.add(name, refused);
-    return value;
-  };
+  const network = booleanOf(fields, "enable_network", faults);
+  if (network) faults.add("enable_network", "enabling network is not allowed");
   const fixed = {
-    cpu_extra_time: within("cpu_extra_time", 0, MAX_CPU_EXTRA_SECS, 0),
+    cpu_extra_time: Math.min(within("cpu_extra_time", 0, Number.POSITIVE_INFINITY, 0), MAX_CPU_EXTRA_SECS),
     number_of_runs: Math.trunc(within("number_of_runs", 1, MAX_NUMBER_OF_RUNS, 1)),
-    enable_per_process_and_thread_time_limit: flag("enable_per_process_and_thread_time_limit", NOT_POSSIBLE),
-    enable_per_process_and_thread_memory_limit: flag("enable_per_process_and_thread_memory_limit", NOT_POSSIBLE),
-    redirect_stderr_to_stdout: flag("redirect_stderr_to_stdout"),
-    enable_network: flag("enable_network", "enabling network is not allowed"),
+    ...notPerProcess(fields, faults),
+    redirect_stderr_to_stdout: booleanOf(fields, "redirect_stderr_to_stdout", faults),
+    enable_network: network,
   };
   const requested: RequestedLimits = Object.fromEntries(
     held
@@ -98,4 +94,12 @@ export function settingsOf(fields: Fields, limits: Limits, faults: Faults) {
   return { settings: { ...(Object.fromEntries(held) as Record<LimitName, number>), ...fixed }, limits: requested };
 }
 
-const NOT_POSSIBLE = "this option cannot be enabled";
+/**
+ * The flags by which a limit holds for each process alone. Clients send them with Judge0's defaults, but here, a limit always holds for all
+ * processes together, which the answer says. For a program of one process, this is the same.
+ */
+function notPerProcess(fields: Fields, faults: Faults) {
+  const names = ["enable_per_process_and_thread_time_limit", "enable_per_process_and_thread_memory_limit"] as const;
+  for (const name of names) booleanOf(fields, name, faults);
+  return Object.fromEntries(names.map((name) => [name, false])) as Record<(typeof names)[number], false>;
+}

@@ -4,6 +4,7 @@ import { callerOf, ownerOf } from "../../http/access/caller.ts";
 import { countRequests } from "../../http/access/rate-limit.ts";
 import type { Dependencies } from "../../http/dependencies.ts";
 import type { LongAnswers } from "../../http/responses/long-answers.ts";
+import { moreRequests } from "../cost.ts";
 import { JUDGE0_NAME } from "./conventions.ts";
 import { type Judge0Field, type Judge0Form, judge0Answer, OUTPUT_FIELDS, SENT_FIELDS } from "./fields.ts";
 import { BadQueryError } from "./query.ts";
@@ -13,8 +14,6 @@ import { type Judge0Submission, toJudge0Submission } from "./submission.ts";
 const FEW_BYTES = 262_144;
 /** The most bytes of all contents in a response: as many as a batch of Judge0 can have. */
 const MOST_BYTES = 100 * 1_048_576;
-/** How many bytes of contents count against the rate limit like one request: about as many as one submission can have. */
-const BYTES_PER_REQUEST = 4 * 1_048_576;
 
 /** A submission whose contents (source, input, expected output, output) are read only when they are sent. */
 export interface Item {
@@ -66,7 +65,7 @@ export async function sendSeveral(
       `the submissions have more than ${MOST_BYTES} bytes, ask for fewer of them or other fields`,
     );
   await countRequests(callerOf(request), dependencies, {
-    amount: Math.ceil(bytes / BYTES_PER_REQUEST) - 1,
+    amount: moreRequests(bytes),
     counted: 1,
   });
   const answer = async (item: Item | null) => item && judge0Answer(await item.load(), form);

@@ -9,6 +9,7 @@ import type { Dependencies } from "../../http/dependencies.ts";
 import { disconnected } from "../../http/responses/client-disconnect.ts";
 import type { LongAnswers } from "../../http/responses/long-answers.ts";
 import { MOST_LISTED } from "../../store/foreign/foreign-submissions.ts";
+import { moreRequests } from "../cost.ts";
 import { JUDGE0, JUDGE0_NAME } from "./conventions.ts";
 import { asJudge0, FieldErrors } from "./field-errors.ts";
 import { type Judge0Form, judge0Answer, NotUtf8Error, SENT_FIELDS } from "./fields.ts";
@@ -70,26 +71,25 @@ export function judge0SubmissionRoutes(
 
   /**
    * Adds a submission. @param counts whether to count its first run against the rate limit; false if the request itself has been counted
-   * for it. @returns the id of the submission.
+   * for it. What is above the size of one request counts in any case. @returns the id of the submission.
    */
   const create = async (request: FastifyRequest, body: unknown, counts = false): Promise<string> => {
     const caller = callerOf(request);
     const base64 = isTrue(request.query, "base64_encoded");
     const make = async () => {
       await answers.eventLoop.turn(ownerOf(request));
-      const { valid, judge0 } = await translate(body, caller, base64, dependencies);
-      if (counts) await countRequests(caller, dependencies);
+      const { valid, judge0, bytes } = await translate(body, caller, base64, dependencies);
+      await countRequests(caller, dependencies, { amount: moreRequests(bytes) + (counts ? 1 : 0), counted: 1 });
       return (await accept(valid, caller, dependencies, { foreign: toForeignRequest(judge0) })).submission.id;
     };
     return hasArchive(body) ? await unpacking.run(ownerOf(request), make) : await make();
   };
 
-  server.post(`${JUDGE0}/submissions`, { config: { form: true } }, (request, reply) =>
+  server.post(`${JUDGE0}/submissions`, { config: { form: true, large: true } }, (request, reply) =>
     answered(reply, async () => {
       const form = formOf(request.query);
-      const id = await create(request, request.body);
+      const id = await forgetting(request, () => create(request, request.body));
       request.submissionId = id;
-      request.forgetBody?.();
       reply.code(201);
       if (!isTrue(request.query, "wait")) return { token: id };
       try {
@@ -101,12 +101,14 @@ export function judge0SubmissionRoutes(
     }),
   );
 
-  server.post(`${JUDGE0}/submissions/batch`, (request, reply) =>
+  server.post(`${JUDGE0}/submissions/batch`, { config: { large: true } }, (request, reply) =>
     answered(reply, async () => {
-      const { submissions } = (request.body ?? {}) as { submissions?: unknown };
-      const all = Array.isArray(submissions) ? submissions : [];
-      checkBatch(all.length);
-      const made = await Promise.all(all.map((one, at) => part(() => create(request, one, at > 0))));
+      const made = await forgetting(request, async () => {
+        const { submissions } = (request.body ?? {}) as { submissions?: unknown };
+        const all = Array.isArray(submissions) ? submissions : [];
+        checkBatch(all.length);
+        return await Promise.all(all.map((one, at) => part(() => create(request, one, at > 0))));
+      });
       const full = made.find(({ error }) => error?.code === "queueFull");
       const isAnyMade = made.some(({ token }) => token !== undefined);
       if (!isAnyMade && full?.error) throw full.error;
@@ -189,6 +191,15 @@ async function answered(reply: FastifyReply, answer: () => Promise<unknown>, not
     if (error instanceof BadQueryError) return reply.code(400).send({ error: error.message });
     if (error instanceof NotUtf8Error) return reply.code(400).send({ error: notUtf8Text });
     throw asJudge0(error);
+  }
+}
+
+/** Releases the memory of the body after this work, even if it fails. */
+async function forgetting<T>(request: FastifyRequest, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } finally {
+    request.forgetBody?.();
   }
 }
 

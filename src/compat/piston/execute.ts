@@ -3,6 +3,7 @@ import { abortAfter } from "../../domain/abort-after.ts";
 import { clientError } from "../../domain/error.ts";
 import { isTerminal, type Submission } from "../../domain/submission.ts";
 import { callerOf, ownerOf } from "../../http/access/caller.ts";
+import { countRequests } from "../../http/access/rate-limit.ts";
 import { accept } from "../../http/api/accept.ts";
 import { toSubmitRequest } from "../../http/api/submit-request.ts";
 import type { Dependencies } from "../../http/dependencies.ts";
@@ -10,6 +11,7 @@ import { disconnected } from "../../http/responses/client-disconnect.ts";
 import { keepOpen } from "../../http/responses/keep-open.ts";
 import type { LongAnswers } from "../../http/responses/long-answers.ts";
 import type { ReserveMemory } from "../../store/submissions/types.ts";
+import { moreRequests } from "../cost.ts";
 import { pistonAnswer } from "./answer.ts";
 import { MOST_WAITS, PISTON } from "./conventions.ts";
 import { readProgram } from "./request.ts";
@@ -21,10 +23,9 @@ export function executeRoute(
   answers: LongAnswers,
   stopping: AbortSignal,
 ): void {
-  server.post(`${PISTON}/execute`, async (request, reply) => {
-    const { submission, runtime, language } = await acceptFrom(request, dependencies);
-    // The program is in the store by now, and the wait can be long.
-    request.forgetBody?.();
+  server.post(`${PISTON}/execute`, { config: { large: true } }, async (request, reply) => {
+    // Afterwards, the program is in the store, and the wait can be long.
+    const { submission, runtime, language } = await acceptFrom(request, dependencies).finally(request.forgetBody);
     const owner = ownerOf(request);
     const admit = answers.admitFor(owner, request, reply);
     // The response needs twice the memory, because `output` repeats what stdout and stderr have.
@@ -35,8 +36,11 @@ export function executeRoute(
 
 async function acceptFrom(request: FastifyRequest, dependencies: Dependencies) {
   const caller = callerOf(request);
-  const { runtime, language, fields } = readProgram(request.body, caller, dependencies);
-  const valid = toSubmitRequest(fields, caller, dependencies);
+  const { runtime, language, fields, stdin } = readProgram(request.body, caller, dependencies);
+  const valid = toSubmitRequest(fields, caller, dependencies, { input: stdin });
+  const { files = [] } = valid.submit.options ?? {};
+  const bytes = files.reduce((sum, { data }) => sum + data.length, valid.submit.code.length + stdin.length);
+  await countRequests(caller, dependencies, { amount: moreRequests(bytes), counted: 1 });
   const { submission } = await accept(valid, caller, dependencies);
   request.submissionId = submission.id;
   return { submission, runtime, language };

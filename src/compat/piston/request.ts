@@ -12,8 +12,9 @@ type Fields = Readonly<Record<string, unknown>>;
 export interface PistonProgram {
   readonly runtime: Runtime;
   readonly language: Language;
-  /** The fields of POST /api/submit that submit this program. */
+  /** The fields of POST /api/submit that submit this program, without its input. */
   readonly fields: Fields;
+  readonly stdin: Buffer;
 }
 
 /** Piston's fields for limits, each with our step and field. In Piston's fields, times are in milliseconds and memory in bytes. */
@@ -48,6 +49,7 @@ export function readProgram(
   const limits = readLimits(given, language, dependencies.languages.limitsFor(language, caller.defaultProfile));
   const { stdin = "", args = [] } = withoutNulls(given);
   if (typeof stdin !== "string") throw invalid("stdin must be a string");
+  if (!stdin.isWellFormed()) throw clientError("notUnicode", ["stdin"]);
   if (!Array.isArray(args) || args.some((one) => typeof one !== "string"))
     throw invalid("args must be an array of strings");
   // Piston ends every input with a line break.
@@ -55,7 +57,8 @@ export function readProgram(
   return {
     runtime,
     language,
-    fields: { language: language.name, ...place(files, language), stdin: lines, args, ...limits },
+    fields: { language: language.name, ...place(files, language), args, ...limits },
+    stdin: Buffer.from(lines),
   };
 }
 

@@ -101,7 +101,7 @@ export class PistonSession {
     const { runtime, language, fields } = readProgram(init, caller, this.#dependencies);
     const { stdin } = init as { readonly stdin?: string };
     // The input is no `stdin` of the submission: a worker of release 0.1.0, which may run it during an upgrade, would not pass that on.
-    const valid = toSubmitRequest({ ...fields, stdin: "" }, caller, this.#dependencies);
+    const valid = toSubmitRequest(fields, caller, this.#dependencies);
     const { submission } = await accept(valid, caller, this.#dependencies, { live: true, takesInput: true });
     this.#id = submission.id;
     if (this.#socket.over.aborted) return this.#leave();

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type ClientError, clientError, type ErrorCode, echo } from "../../domain/error.ts";
+import { MAX_CONTENT_BYTES } from "../../domain/judgement.ts";
 import { isProfileName, type ProfileName } from "../../domain/limits.ts";
 import { MAX_RUNS } from "../../domain/program-options.ts";
 import { type Caller, MAX_CODE_BYTES, MAX_STDIN_BYTES, type SubmitRequest } from "../../domain/submission.ts";
@@ -105,6 +106,12 @@ export interface ValidatedRequest {
   readonly takesInput: boolean;
 }
 
+/** What clients of another service's API can send beyond the fields of our own. */
+interface Foreign {
+  /** The input, instead of the field `stdin`: it may be as large as that of a test, because those services have no smaller limit. */
+  readonly input?: Buffer;
+}
+
 /**
  * Validates parsed JSON: fields, sizes, language and profile. The result has the canonical name of the language.
  * @throws ClientError for the first fault, in the order of this function.
@@ -113,16 +120,18 @@ export function toSubmitRequest(
   body: unknown,
   caller: Caller,
   { languages, workers }: Pick<Dependencies, "languages" | "workers">,
+  { input }: Foreign = {},
 ): ValidatedRequest {
   const fields = checkShape(body);
   const code = contentOf(fields, "code");
-  const stdin = contentOf(fields, "stdin") ?? "";
+  const stdin = input ?? contentOf(fields, "stdin") ?? "";
   if (code === undefined && fields.entry === undefined) throw clientError("fieldMissing", ["code"]);
   if (code !== undefined && code.length === 0) throw clientError("codeEmpty", []);
   const codeBytes = Buffer.byteLength(code ?? "");
   if (codeBytes > MAX_CODE_BYTES) throw clientError("codeTooLarge", [codeBytes]);
   const stdinBytes = Buffer.byteLength(stdin);
-  if (stdinBytes > MAX_STDIN_BYTES) throw clientError("stdinTooLarge", [stdinBytes]);
+  const mostStdin = input ? MAX_CONTENT_BYTES : MAX_STDIN_BYTES;
+  if (stdinBytes > mostStdin) throw clientError("stdinTooLarge", [stdinBytes, mostStdin]);
   const language = languages.resolve(fields.language);
   const available = workers.languages();
   // The errors are created only if they are needed, because creating one captures the stack.
@@ -197,7 +206,7 @@ function contentOf(fields: Fields, name: "code" | "stdin"): string | Buffer | un
   if (text !== undefined) throw clientError("invalidRequest", [`${name}_base64`, `${name} is given as well`]);
   const bytes = leastBytes({ base64: encoded });
   if (name === "code" && bytes > MAX_CODE_BYTES) throw clientError("codeTooLarge", [bytes]);
-  if (name === "stdin" && bytes > MAX_STDIN_BYTES) throw clientError("stdinTooLarge", [bytes]);
+  if (name === "stdin" && bytes > MAX_STDIN_BYTES) throw clientError("stdinTooLarge", [bytes, MAX_STDIN_BYTES]);
   return decodeBase64(`${name}_base64`, encoded);
 }
 

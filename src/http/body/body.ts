@@ -189,6 +189,8 @@ export function readJsonOnly(
     { parseAs: "buffer" },
     async (request: FastifyRequest, bytes: Buffer) => {
       if (!request.routeOptions.config.form) throw wrongMedia(request);
+      // Forms are not parsed in a thread.
+      if (bytes.length > MAX_BODY_BYTES) throw clientError("bodyTooLarge", [MAX_BODY_BYTES]);
       await eventLoop.turn(ownerOf(request));
       const fields = parseForm(bytes);
       if (bytes.length > LONG_BYTES) await eventLoop.turn(ownerOf(request));

@@ -1,4 +1,3 @@
-import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
 import { sendEvents } from "../api/run-events.ts";
 import { type DashboardRoute, dashboardRoute } from "./route.ts";
 import { maySee } from "./session.ts";
@@ -26,7 +25,6 @@ export const liveRoutes: readonly DashboardRoute[] = [
             return person !== undefined && maySee(person, found.account.id);
           },
           ended: async (admit: (bytes: number) => Promise<void>) => {
-            await admit(MAX_CODE_BYTES + MAX_STDIN_BYTES);
             const read = await dependencies.store.submissionSearch.read(found.id, [found.account.id], admit);
             // The detail of a run has its whole output.
             return read && { record: await detailOf(dependencies, read), output: null };

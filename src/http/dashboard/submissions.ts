@@ -4,7 +4,6 @@ import { CAUSE_NAMES } from "../../domain/causes.ts";
 import { clientError } from "../../domain/error.ts";
 import { VERDICTS } from "../../domain/outcome.ts";
 import { statusSchema, toLongRecord } from "../../domain/record.ts";
-import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "../../domain/submission.ts";
 import type { FoundSubmission, SubmissionSearch } from "../../store/search/types.ts";
 import type { Store } from "../../store/store.ts";
 import { ownerOf } from "../access/caller.ts";
@@ -157,7 +156,6 @@ async function isUnchanged(store: Store, request: FastifyRequest, reply: Fastify
 export async function readOwn(store: Store, answers: LongAnswers, request: FastifyRequest, reply: FastifyReply) {
   const { id } = request.params as { id: string };
   const admit = answers.admitFor(ownerOf(request), request, reply);
-  await admit(MAX_CODE_BYTES + MAX_STDIN_BYTES);
   const read = await store.submissionSearch.read(id.toLowerCase(), personOf(request).accountIds, admit);
   if (!read) throw clientError("notFound", []);
   request.submissionId = read.submission.id;

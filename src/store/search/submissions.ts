@@ -40,7 +40,7 @@ export function submissionSearch({ db }: Database, reads: AccountReads) {
 
     /**
      * Reads a submission with what its page shows. @param accountIds the accounts that it may belong to; null for any account.
-     * @param admit awaited before a large output, and before the input of a test, is read.
+     * @param admit awaited before a large output, and before the program and its input, are read.
      * @returns undefined for an unknown id, and for a submission of another account.
      */
     async read(
@@ -58,8 +58,8 @@ export function submissionSearch({ db }: Database, reads: AccountReads) {
       const submission = head && (await complete(head, admit));
       const [found] = await named(db, [row]);
       const run = await testOf(db, row);
-      // The input of a test can be larger than that of a submission. The answers of the test are not needed.
-      if (run) await admit?.(run.inputBytes);
+      // The answers of a test are not needed.
+      await admit?.(run ? run.inputBytes : await programBytes(db, row.seq));
       const loaded = (await loadPrograms(db, [row], 0)).get(row.seq);
       if (!submission || !found || !loaded) return undefined;
       const [originalId, samples] = [await stillThere(db, row.original_id), await samplesOf(db, row.seq)];
@@ -72,6 +72,15 @@ async function stillThere(db: Kysely<Schema>, id: string | null): Promise<string
   if (id === null) return null;
   const row = await db.selectFrom("submissions").select("id").where("id", "=", id).executeTakeFirst();
   return row?.id ?? null;
+}
+
+async function programBytes(db: Kysely<Schema>, seq: number): Promise<number> {
+  const row = await db
+    .selectFrom("programs")
+    .select(sql<number>`octet_length(code) + octet_length(stdin) + coalesce(octet_length(additions), 0)`.as("bytes"))
+    .where("submission_seq", "=", seq)
+    .executeTakeFirst();
+  return row?.bytes ?? 0;
 }
 
 async function testOf(

@@ -78,8 +78,8 @@ public class Главный {
     entry: "my main.rs",
     files: {
       "my main.rs":
-        'mod часть;\nfn main() { println!("{} {}", std::fs::read_to_string("данные.txt").unwrap(), часть::two()); }',
-      "часть.rs": "pub fn two() -> i32 { 2 }",
+        '#[path = "часть 2.rs"]\nmod part;\nfn main() { println!("{} {}", std::fs::read_to_string("данные.txt").unwrap(), part::two()); }',
+      "часть 2.rs": "pub fn two() -> i32 { 2 }",
       "данные.txt": "два",
     },
     stdout: "два 2\n",

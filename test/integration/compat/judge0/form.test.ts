@@ -61,7 +61,7 @@ onEachDatabase((open) => {
       ["language_id=71", 422, /source_code/],
       ["", 422, /language_id/],
       ["language_id=71&source_code=1&enable_network=true", 422, /enable_network/],
-      [`language_id=71&source_code=${"x".repeat(65_537)}`, 422, /source_code/],
+      [`language_id=71&source_code=${"x".repeat(1_048_577)}`, 422, /source_code/],
       ["language_id=71&source_code=%ff", 400, /not a form/],
       ["language_id=71&language_id=50&source_code=1", 400, /duplicate/],
       ["&".repeat(600), 400, /512 values/],

@@ -35,7 +35,7 @@ test("limits above those of the key are lowered, and the answer has those that h
   const given = {
     ...{ number_of_runs: 1, cpu_time_limit: "5", cpu_extra_time: "0.5", wall_time_limit: "15", memory_limit: "512000" },
     ...{ stack_limit: "64000", max_processes_and_or_threads: "60", max_file_size: "4096" },
-    ...{ enable_per_process_and_thread_time_limit: false, enable_per_process_and_thread_memory_limit: false },
+    ...{ enable_per_process_and_thread_time_limit: false, enable_per_process_and_thread_memory_limit: true },
   };
   const { status, json } = await post({ language_id: 71, source_code: "print(1)", ...given });
   assert.equal(status, 200);
@@ -50,7 +50,7 @@ test("limits above those of the key are lowered, and the answer has those that h
     assert.equal(json[name], without[name], name);
     assert.ok(Number(json[name]) < Number(given[name as keyof typeof given]), name);
   }
-  assert.equal(json.cpu_extra_time, "0.5");
+  assert.deepEqual([json.cpu_extra_time, json.enable_per_process_and_thread_memory_limit], ["0.5", false]);
   const least = await post({ language_id: 71, source_code: "print(1)", cpu_time_limit: -1, wall_time_limit: 0 });
   assert.deepEqual([least.status, Object.keys(least.json)], [422, ["cpu_time_limit", "wall_time_limit"]]);
 });
@@ -63,4 +63,15 @@ test("files that macOS adds to an archive are ignored, and other hidden files ar
   assert.equal((await post(body)).status, 200);
   const hidden = zipOf({ ".profile": "x" }).toString("base64");
   assert.equal((await post({ ...body, additional_files: hidden })).status, 422);
+});
+
+test("answers have a text where Judge0 has one", LIMIT, async (t) => {
+  const { ask } = await startHttp(t, { open: temporaryStore });
+  const about = (await ask({ path: "/judge0/about" })).json;
+  assert.deepEqual(
+    Object.values(about).map((value) => typeof value),
+    Array(4).fill("string"),
+  );
+  const { status, text } = await ask({ path: "/judge0/isolate" });
+  assert.deepEqual([status, text], [200, "Assay has a sandbox of its own, and does not use isolate.\n"]);
 });

@@ -188,10 +188,9 @@ export const RECORDED: readonly Exchange[] = [
     title: "settings beyond the largest",
     method: "POST",
     path: "/submissions",
-    body: { source_code: C, language_id: 50, cpu_extra_time: 100_000, number_of_runs: 21, enable_network: true },
+    body: { source_code: C, language_id: 50, number_of_runs: 21, enable_network: true },
     status: 422,
     json: {
-      cpu_extra_time: ["must be less than or equal to 5"],
       number_of_runs: ["must be less than or equal to 20"],
       enable_network: ["enabling network is not allowed"],
     },
