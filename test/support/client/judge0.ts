@@ -4,26 +4,25 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 
-/** The release of the package on PyPI. */
-const PACKAGE = "judge0==0.0.8";
 const PIP = { PATH: process.env.PATH, PIP_DISABLE_PIP_VERSION_CHECK: "1", HOME: "/nonexistent" };
 
 /**
- * Installs Judge0's own Python package into a new directory, removed after the test.
+ * Installs packages of PyPI into a new directory, removed after the test. @param packages such as `judge0==0.0.8`; options of pip are
+ * possible, too. @param module a module that must then exist.
  * @returns null if there is no pip, or if no index answers. @throws after any other failure.
  */
-export function installJudge0(t: TestContext): string | null {
-  const directory = mkdtempSync(join(tmpdir(), "assay-judge0-"));
+export function installFromPypi(t: TestContext, packages: readonly string[], module: string): string | null {
+  const directory = mkdtempSync(join(tmpdir(), "assay-pypi-"));
   t.after(() => rmSync(directory, { recursive: true }));
   const env = { ...PIP, ...settingsOfPip() };
   const pip = (...args: string[]) => spawnSync("python3", ["-m", "pip", ...args], { env, encoding: "utf8" });
   if (pip("--version").status !== 0) return null;
-  const installed = pip("install", "--quiet", "--no-cache-dir", "--target", directory, PACKAGE);
-  if (installed.status === 0 && existsSync(join(directory, "judge0"))) return directory;
+  const installed = pip("install", "--quiet", "--no-cache-dir", "--target", directory, ...packages);
+  if (installed.status === 0 && existsSync(join(directory, module))) return directory;
   const isAway =
     /Temporary failure|Connection (refused|reset)|ConnectTimeout|NewConnectionError|unreachable|ProxyError/i;
   if (isAway.test(installed.stderr)) return null;
-  throw new Error(`${PACKAGE} could not be installed: ${installed.stderr}`);
+  throw new Error(`${packages.join(" ")} could not be installed: ${installed.stderr}`);
 }
 
 /** The variables by which a machine can name another index or a proxy. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { installJudge0, useJudge0 } from "../../support/client/judge0.ts";
+import { installFromPypi, useJudge0 } from "../../support/client/judge0.ts";
 import { useProduct } from "../../support/programs/product.ts";
 import { checked } from "../../support/programs/record.ts";
 
@@ -21,7 +21,7 @@ interface Told {
 const ended = ({ status, stdout }: Told) => [status, stdout];
 
 test("Judge0's own Python package works unmodified, with each of its features", { timeout: 400_000 }, async (t) => {
-  const packages = installJudge0(t);
+  const packages = installFromPypi(t, ["judge0==0.0.8"], "judge0");
   if (packages === null) {
     const reason = "NOT TESTED: there is no pip, or PyPI does not answer, so Judge0's Python package cannot be had";
     console.error(reason);

@@ -125,6 +125,16 @@ for (const [language, { entry, files, stdout }] of Object.entries(PROGRAMS))
     }
   });
 
+test("a compiler may leave files whose names no request can have", LIMIT, async () => {
+  const names = "$'a\\nb' $'\\xff' .hidden $'\\u0085'";
+  const files = { "compile.sh": `for name in ${names}; do echo made > "$name"; done`, "run.sh": `cat ${names}` };
+  const body = { language: "multifile", entry: "run.sh", files };
+  for (let times = 0; times < 2; times++) {
+    const { json } = await product().ask("POST", "/api/submit?wait=true", body);
+    assert.equal(checked(json as never).output?.stdout, "made\n".repeat(4));
+  }
+});
+
 test("a name in another normal form of Unicode is the same name", LIMIT, async () => {
   const files = { "u\u0308ber.py": "print(open('\u00fc.txt').read())", "u\u0308.txt": "one" };
   const body = { language: "python", entry: "\u00fcber.py", files };
