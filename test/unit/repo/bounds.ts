@@ -137,6 +137,7 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/unit/conversation/output-log.test.ts",
     "test/integration/conversation/conversation.test.ts",
   ],
+  "inputs and expected answers of clients of Judge0 and Piston": ["test/integration/compat/long-inputs.test.ts"],
   "archives of Judge0 clients": ["test/integration/compat/judge0/hostile.test.ts"],
   "response of a service to `assay status`": ["test/integration/cli/status.test.ts"],
   "streams of a person on the dashboard": ["test/integration/http/dashboard/changes.test.ts"],
