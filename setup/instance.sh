@@ -111,10 +111,32 @@ with_launcher() {
   set -- "$@" env -i PATH="$PATH" "$launcher_program" --socket "$socket" --client-uid "$launcher_client" \
     --image "$image/rootfs" --instance "$instance" --uid-base "$uid_base" --slots "$launcher_slots"
   [ -z "$image_in_memory" ] || set -- "$@" --lock-image "$image_in_memory"
-  while read -r ceiling most; do
-    case $ceiling in '' | '#'*) ;; *) set -- "$@" --ceiling "$ceiling=$most" ;; esac
-  done <"$app/setup/ceilings"
+  for ceiling in $(launcher_ceilings); do
+    set -- "$@" --ceiling "$ceiling"
+  done
   "$@"
+}
+
+# launcher_ceilings: prints KEY=MAXIMUM for each limit that the launcher bounds: the value in setup/ceilings, or that of the operator in
+# ASSAY_CEILINGS if it is higher. The service checks the form of the setting (src/domain/ceilings.ts).
+launcher_ceilings() {
+  awk -v given="${ASSAY_CEILINGS-}" '
+    BEGIN {
+      count = split(given, items, ",")
+      for (i = 1; i <= count; i++) {
+        split(items[i], pair, "=")
+        gsub(/[[:space:]]/, "", pair[1])
+        sub(/^compile_/, "", pair[1])
+        if (pair[2] + 0 > value[pair[1]] + 0) value[pair[1]] = pair[2] + 0
+      }
+    }
+    /^#/ || NF < 2 { next }
+    {
+      most = $2
+      raised = NF < 5 || !($3 in value) ? 0 : int(value[$3] * $4 + $5)
+      if (raised > most) most = raised
+      printf "%s=%.0f\n", $1, most
+    }' "$app/setup/ceilings"
 }
 
 # remove_all_groups DIR: removes the control groups of the instance in DIR. If the instance was a test run, it also removes those of the

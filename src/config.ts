@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import type { z } from "zod";
 import { type LogLevel, settingsSchema } from "./config/settings.ts";
+import type { Ceilings } from "./domain/ceilings.ts";
 import type { DatabaseLocation } from "./domain/database.ts";
 import { OperatorError } from "./domain/operator-error.ts";
 import type { Address, HostPort, Transport } from "./domain/transport.ts";
@@ -135,6 +136,13 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
 /** The language packs that set-up installed, as in the setting: `all`, `none` or names. */
 export function languagePacks(environment: NodeJS.ProcessEnv = process.env): string {
   return settingsSchema.shape.ASSAY_LANGUAGES.parse(environment.ASSAY_LANGUAGES);
+}
+
+/** The highest limits that problems may state, as far as the operator has set them. @throws ConfigError */
+export function ceilings(environment: NodeJS.ProcessEnv = process.env): Ceilings {
+  const parsed = settingsSchema.shape.ASSAY_CEILINGS.safeParse(environment.ASSAY_CEILINGS);
+  if (!parsed.success) throw new ConfigError(`ASSAY_CEILINGS: ${parsed.error.issues[0]?.message}`);
+  return parsed.data;
 }
 
 function ourSettings(environment: NodeJS.ProcessEnv): Record<string, string | undefined> {

@@ -1,4 +1,6 @@
 import { resolve } from "node:path";
+import { DEFAULT_SOURCE_BYTES } from "../../src/domain/ceilings.ts";
+import type { StepOverrides } from "../../src/domain/language.ts";
 import {
   LIMIT_NAMES,
   LIMITS,
@@ -8,7 +10,7 @@ import {
   PROFILE_NAMES,
   type ProfileName,
 } from "../../src/domain/limits.ts";
-import { loadLanguages, profileLimits } from "../../src/languages/load.ts";
+import { judgementDefaults, loadLanguages, profileLimits } from "../../src/languages/load.ts";
 import { loadPack, packNames } from "../../src/languages/packs.ts";
 import { code, table } from "./table.ts";
 
@@ -23,17 +25,44 @@ const languages = () =>
     .list()
     .filter(({ unlisted }) => !unlisted);
 
-/** The limits of both profiles, step by step. */
+/**
+ * All limits: those of the profiles, the defaults of judgements and their ceilings. A cell has the value of the compile step, then that of the
+ * execute step.
+ */
 export function limits(): string {
-  const columns = PROFILE_NAMES.flatMap((profile) => STEPS.map((step) => ({ profile, step })));
-  const head = ["limit", ...columns.map(({ profile, step }) => `${code(profile)} ${step}`)];
-  return table(
-    head,
-    LIMIT_NAMES.map((name) => [
+  const { run, checker, ceilings } = judgementDefaults(DATA);
+  const both = (cell: (step: (typeof STEPS)[number]) => string) => {
+    const [compile, execute] = STEPS.map(cell);
+    return compile === execute ? `${compile}` : `${compile}, ${execute}`;
+  };
+  const rows = LIMIT_NAMES.map((name) => {
+    const { field } = LIMITS[name] as LimitRow;
+    const inProfile = (profile: ProfileName) => both((step) => written(name, profiles[profile][step][name]));
+    const stated = (changes: StepOverrides, other: (step: (typeof STEPS)[number]) => string) =>
+      both((step) => {
+        const value = changes[step]?.[name]?.value;
+        return value === undefined ? other(step) : written(name, value);
+      });
+    return [
       `${code(name)}${noteOf(name)}`,
-      ...columns.map(({ profile, step }) => written(name, profiles[profile][step][name])),
-    ]),
-  );
+      ...PROFILE_NAMES.map(inProfile),
+      stated(run, () => "profile"),
+      stated(checker, (step) => written(name, profiles.judge[step][name])),
+      field ? stated(ceilings, () => "profile") : "profile",
+      field ? code(field.name) : "–",
+    ];
+  });
+  const source = [
+    "source of the program",
+    "64 KiB",
+    "64 KiB",
+    `${DEFAULT_SOURCE_BYTES / 1_024} KiB`,
+    `${DEFAULT_SOURCE_BYTES / 1_024} KiB`,
+    `${DEFAULT_SOURCE_BYTES / 1_024} KiB`,
+    code("source_bytes"),
+  ];
+  const head = ["limit", ...PROFILE_NAMES.map(code), "run of a test", "checker", "ceiling", "name"];
+  return table(head, [...rows, source]);
 }
 
 function noteOf(name: LimitName): string {

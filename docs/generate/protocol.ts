@@ -51,8 +51,11 @@ export function ceilings(): string {
   const head =
     "# Generated from LIMIT_ENTRIES in src/sandbox/step.ts: npm run generate.\n" +
     "# Maximum values that the launcher enforces even for a compromised service. Each line has a key of launcher/protocol.def and its\n" +
-    "# maximum, which must be at least as high as every value of that limit in languages/. A test checks this.\n";
-  const rows = LIMIT_ENTRIES.flatMap(({ name, ceiling }) => (ceiling === undefined ? [] : [`${name} ${ceiling}\n`]));
+    "# maximum, which must be at least as high as every value of that limit in languages/. A test checks this. If an operator sets the\n" +
+    "# third column in ASSAY_CEILINGS, the maximum is at least that value times the fourth column plus the fifth (setup/instance.sh).\n";
+  const rows = LIMIT_ENTRIES.flatMap(({ name, ceiling, raisedBy: by }) =>
+    ceiling === undefined ? [] : [`${name} ${ceiling}${by ? ` ${by.field} ${by.factor} ${by.offset}` : ""}\n`],
+  );
   return head + rows.join("");
 }
 /** The frames of launcher/protocol.def as TypeScript. */

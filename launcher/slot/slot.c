@@ -191,11 +191,14 @@ static bool same_bytes(const struct bytes *a, const struct bytes *b, unsigned co
 	return true;
 }
 
-/* Whether a runtime that was started for the request A can serve the step B. Their files, their input and KEEP_FILES may differ. */
+/*
+ * Whether a runtime that was started for the request A can serve the step B. Their files, their input and KEEP_FILES may differ, and so may
+ * STDOUT_BYTES, which only counts for what the program writes after its hand-over.
+ */
 static bool same_step(const struct request *a, const struct request *b)
 {
 	for (unsigned key = 0; key < KEY_COUNT; key++)
-		if (key != KEY_KEEP_FILES && a->number[key] != b->number[key])
+		if (key != KEY_KEEP_FILES && key != KEY_STDOUT_BYTES && a->number[key] != b->number[key])
 			return false;
 	return a->args == b->args && a->envs == b->envs &&
 	       same_bytes(a->arg, b->arg, a->args) && same_bytes(a->env, b->env, a->envs);

@@ -15,8 +15,8 @@
 enum {
 	PROTOCOL_VERSION = 1,
 	FRAME_HEADER = 5,
-	/* Space for 16 MiB of compiled files and, for a checker, input and answer of a test (6 MiB) and the output (1 MiB) */
-	FRAME_MAX = 24 * 1024 * 1024,
+	/* Space for 16 MiB of compiled files and, for a checker, input and answer of a test (24 MiB) and the output (16 MiB) */
+	FRAME_MAX = 64 * 1024 * 1024,
 	FILE_SET_BYTES = 9 * 1024 * 1024, /* of all files that a slot stores in one of its sets, with names and modes */
 	ARGS_MAX = 128,
 	ENV_MAX = 64,

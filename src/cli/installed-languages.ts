@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { languagePacks } from "../config.ts";
+import { ceilings, languagePacks } from "../config.ts";
 import { type Example, loadExamples } from "../languages/examples.ts";
 import { type Languages, loadLanguages } from "../languages/load.ts";
 import { chosenPacks } from "../languages/packs.ts";
@@ -9,7 +9,7 @@ const LANGUAGES = fileURLToPath(new URL("../../languages", import.meta.url));
 
 /** The eight built-in languages, and the packs that the operator chose. */
 export function installedLanguages(): Languages {
-  return loadLanguages(LANGUAGES, chosenPacks(LANGUAGES, languagePacks()));
+  return loadLanguages(LANGUAGES, chosenPacks(LANGUAGES, languagePacks()), ceilings());
 }
 
 /** Example programs by language. */

@@ -4,7 +4,7 @@ import { Command, Option } from "commander";
 import { ConfigError } from "../config.ts";
 import { CHECKER_INTERFACES, CHECKER_TYPES, type CheckerType, type ProgramChecker } from "../domain/check.ts";
 import { type Definition, STOPS, type Stop } from "../domain/judgement.ts";
-import { PROFILE_NAMES, type ProfileName } from "../domain/limits.ts";
+import { PROFILE_NAMES, type ProfileName, type StepLimits } from "../domain/limits.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { readProblem } from "../problems/package.ts";
@@ -61,6 +61,8 @@ async function judgeFile(path: string, flags: JudgeFlags): Promise<void> {
   const languages = installedLanguages();
   const { language, program } = await readProgram(path, flags, languages);
   const problem = await readLocal(flags, languages);
+  if (flags.tests !== undefined)
+    checkAnswers(problem, languages.limitsForTest(language, flags.profile, {}), flags.tests);
   const slot = await Slot.open(flags.launcherSocket);
   try {
     const options = { language, profile: flags.profile, stop: flags.stop };
@@ -69,6 +71,22 @@ async function judgeFile(path: string, flags: JudgeFlags): Promise<void> {
     process.exitCode = result.verdict === "AC" ? 0 : 1;
   } finally {
     slot.close();
+  }
+}
+
+/** An answer that is longer than what a program can write is refused, because no output could be equal to it. @throws ConfigError */
+function checkAnswers(
+  { definition: { checker, tests }, contents }: LocalProblem,
+  { execute: { stdoutBytes } }: StepLimits,
+  directory: string,
+): void {
+  if (checker.type === "program" || checker.type === "regex") return;
+  for (const [test, { name }] of tests.entries()) {
+    const [, answer] = contents(test);
+    if (answer && answer.length > stdoutBytes)
+      throw new ConfigError(
+        `${join(directory, name)}: the answer has more than the ${stdoutBytes} bytes that a program can write`,
+      );
   }
 }
 

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { availableParallelism, totalmem } from "node:os";
 import { z } from "zod";
+import { type Ceilings, parseCeilings } from "../domain/ceilings.ts";
 import type { Address, HostPort } from "../domain/transport.ts";
 
 /** Every setting: its form, range, default and description for `docs/configuration.md`. `src/config.ts` reads the settings. */
@@ -24,6 +25,13 @@ const list = z.string().transform((text) =>
     .map((item) => item.trim())
     .filter((item) => item !== ""),
 );
+
+const ceilings = z.string().transform((text, context): Ceilings => {
+  const parsed = parseCeilings(text);
+  if (typeof parsed !== "string") return parsed;
+  context.addIssue({ code: "custom", message: parsed });
+  return z.NEVER;
+});
 
 /** Webhook receivers. Hosts get the form that they have in a parsed URL: lower case, and IPv4 in dotted form; but IPv6 has no brackets. */
 const webhookReceivers = list.transform((items, context) =>
@@ -97,6 +105,11 @@ export const settingsSchema = z.object({
       "Number of submissions that this process may run at the same time. It does not count workers, in spite of its name.",
     flag: "--workers",
     defaultText: "number of CPUs",
+  }),
+  ASSAY_CEILINGS: setting(ceilings.prefault(""), {
+    description:
+      "The highest limits that problems may state, where they are not those of [limits](limits.md#limits-of-judgements): `NAME=VALUE`, separated by commas, for example `cpu_time_secs=60,wall_time_secs=90,memory_bytes=4294967296`. The names are those of the limits of a request, such a name after `compile_`, and `source_bytes`. Set it equally for services, workers, and the commands `judge` and `problems`.",
+    defaultText: "those of the document",
   }),
   ASSAY_ARTIFACT_BYTES: setting(wholeNumber(0, 1_073_741_824).prefault("134217728"), {
     description:

@@ -32,10 +32,10 @@ export const CHECKER_RESERVED = /^(judge|feedback)(\/|$)/;
  * The most bytes of an input together with its answer if the checker is a program. Its box must also hold the output and the files of
  * the checker.
  */
-export const MAX_CHECKED_BYTES = 6_291_456;
+export const MAX_CHECKED_BYTES = 25_165_824;
 
-/** The most passes that a multi-pass problem may permit for one test. */
-export const MAX_PASSES = 20;
+/** The most passes that a multi-pass problem may permit for one test. Few problems of contests have more than 30. */
+export const MAX_PASSES = 100;
 
 /** A checker that is itself a program; its source is stored with the tests. */
 export interface ProgramChecker {

@@ -29,12 +29,14 @@ const list = {
     { example: ['"webhook_url"'] },
   ),
   codeEmpty: row(400, () => "code must not be empty"),
-  codeTooLarge: row(400, (bytes: number) => `code must be at most ${MAX_CODE_BYTES} bytes of UTF-8, got ${bytes}`, {
-    example: [70_000],
-  }),
+  codeTooLarge: row(
+    400,
+    (bytes: number, mostBytes: number) => `code must be at most ${mostBytes} bytes of UTF-8, got ${bytes}`,
+    { example: [70_000, MAX_CODE_BYTES] },
+  ),
   stdinTooLarge: row(
     400,
-    (bytes: number, most: number) => `stdin must be at most ${most} bytes of UTF-8, got ${bytes}`,
+    (bytes: number, mostBytes: number) => `stdin must be at most ${mostBytes} bytes of UTF-8, got ${bytes}`,
     { example: [300_000, MAX_STDIN_BYTES] },
   ),
   unsupportedLanguage: row(
@@ -129,7 +131,7 @@ const list = {
   expectationFailed: row(417, () => "this Expect header is not supported", { returned: "everyRoute" }),
   idempotencyConflict: row(422, () => "Idempotency-Key was already used with a different request"),
   invalidPackage: row(422, (fault: string) => fault, {
-    example: ["problem.yaml:3: limits.memory: the profiles have at most 2048 MiB"],
+    example: ["problem.yaml:3: limits.memory: the ceiling of this service is 2048 MiB (ASSAY_CEILINGS)"],
   }),
   problemsFull: row(
     422,

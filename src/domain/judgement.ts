@@ -1,5 +1,5 @@
 import type { Checked, CheckerSpec } from "./check.ts";
-import type { ProfileName, RequestedLimits } from "./limits.ts";
+import type { ProfileName, RequestedLimits, StatedLimits } from "./limits.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Status } from "./submission.ts";
 
@@ -37,9 +37,9 @@ export const MAX_GROUPS = 100;
 /** The most points of a test. Within this bound, doubles, JSON and the databases represent the sum of all points. */
 export const MAX_POINTS = 1_000_000;
 /** The most bytes of an input or an answer: with the files of a compiled program, it fits into one request to the launcher. */
-export const MAX_CONTENT_BYTES = 4_194_304;
+export const MAX_CONTENT_BYTES = 16_777_216;
 /** The most bytes of all answers of a test together. Each run of the test reads them, and may send them to the process that compares. */
-export const MAX_ANSWERS_BYTES = 8_388_608;
+export const MAX_ANSWERS_BYTES = 16_777_216;
 
 /** A test without its input and its answers. */
 export interface TestMeta {
@@ -47,7 +47,7 @@ export interface TestMeta {
   /** The name of its group. */
   readonly group: string;
   readonly points: number;
-  /** Limits of its run; they only count where they are lower than those of the submission. */
+  /** Limits of its run, which replace those of the profile. Of these and those of the submission, the lower ones hold. */
   readonly limits: RequestedLimits;
   /** Arguments of the program, after those of the request. */
   readonly args?: readonly string[];
@@ -66,6 +66,27 @@ export interface Definition {
    * Definitions that are older than this field do not have it.
    */
   readonly passFail?: true;
+  /** What a package states for the program and for the checker; absent: the defaults of judgements hold. */
+  readonly limits?: ProblemLimits;
+}
+
+/** The limits of a problem that hold for all of its tests. */
+export interface ProblemLimits {
+  /** Limits of the step that compiles the program. */
+  readonly compile?: RequestedLimits;
+  /** Limits of the checker. */
+  readonly checker?: StatedLimits;
+  /** The most bytes of all files of the program. */
+  readonly codeBytes?: number;
+}
+
+/** What a problem states for the steps of a program on this test, and for those of the checker. */
+export function statedLimits(
+  { tests, limits = {} }: Definition,
+  test: number,
+): { readonly limits: StatedLimits; readonly checkerLimits: StatedLimits } {
+  const { compile = {}, checker = {} } = limits;
+  return { limits: { compile, execute: tests[test]?.limits ?? {} }, checkerLimits: checker };
 }
 
 /** The most runs that a judgement can need, because the checker of a test may ask for several passes. */

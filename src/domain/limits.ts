@@ -172,6 +172,15 @@ export type LimitField = keyof typeof LIMIT_FIELDS;
 export const LIMIT_FIELD_NAMES = Object.keys(LIMIT_FIELDS) as LimitField[];
 export type RequestedLimits = { readonly [F in LimitField]?: number };
 
+/**
+ * Limits that a problem states for the steps of a program, in the units of a request. Unlike those of a request, they replace the limits of
+ * the profile, and can be higher.
+ */
+export interface StatedLimits {
+  readonly compile?: RequestedLimits;
+  readonly execute?: RequestedLimits;
+}
+
 /** Limits of the two steps. `compile` is absent where a language has no compile step. */
 export interface StepLimits {
   readonly compile?: Limits;

@@ -92,6 +92,8 @@ export interface RunStats {
     /** Bytes that the program wrote to the stream, including those that were discarded. */
     readonly stdoutBytes: number;
     readonly stderrBytes: number;
+    /** How many bytes of standard output are stored, if they are fewer than the limit permits, which holds for runs of judgements. */
+    readonly stdoutStoredBytes?: number;
     /** Limits that were in force and are not in the evidence. */
     readonly limits: Pick<Limits, "wallMs" | "cpuMs" | "stdoutBytes" | "stderrBytes">;
   } | null;

@@ -95,18 +95,14 @@ export function lowered(limits: Limits, requested: RequestedLimits): Limits {
   };
 }
 
-/** The options of a program for one run, with additional arguments and limits. Of two values for a limit, the lower one holds. */
-export function forRun(
+/** The options of a program with additional arguments. */
+export function withArguments(
   options: ProgramOptions | undefined,
-  { args = [], limits }: { readonly args?: readonly string[] | undefined; readonly limits: RequestedLimits },
+  args: readonly string[] = [],
 ): ProgramOptions | undefined {
-  if (args.length === 0 && Object.keys(limits).length === 0) return options;
+  if (args.length === 0) return options;
   const own = options ?? { files: [], entry: null, args: [], env: {}, limits: {} };
-  const lower = Object.entries(limits).map(([field, value]) => [
-    field,
-    Math.min(value, own.limits[field as LimitField] ?? value),
-  ]);
-  return { ...own, args: [...own.args, ...args], limits: { ...own.limits, ...Object.fromEntries(lower) } };
+  return { ...own, args: [...own.args, ...args] };
 }
 
 /** JSON for the database and for the hash of a request. The fields always have this order. */

@@ -6,6 +6,8 @@ import { encodeProgramOptions, type ProgramOptions } from "./program-options.ts"
 /** The most bytes of code and input in a request, in UTF-8. */
 export const MAX_CODE_BYTES = 65_536;
 export const MAX_STDIN_BYTES = 262_144;
+/** The most bytes of an input, or of an expected output, in the API of another service, which has no smaller limit. */
+export const MAX_FOREIGN_INPUT_BYTES = 4_194_304;
 
 /** Attempts to run one submission before it ends as `error`. */
 export const MAX_ATTEMPTS = 3;

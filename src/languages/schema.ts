@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
+import type { StepOverrides } from "../domain/language.ts";
 import { LIMIT_NAMES, LIMITS, type LimitName, type Limits, type ProfileName } from "../domain/limits.ts";
 import { OperatorError } from "../domain/operator-error.ts";
 
@@ -145,6 +146,18 @@ export const packSchema = z.strictObject({
 
 const profile = z.strictObject({ compile: limits, execute: limits });
 
+const changes = z.strictObject({ compile: overrides.default({}), execute: overrides.default({}) });
+
+/** The limits of judgements. */
+export interface JudgementLimits {
+  /** What differs from the profile in the run of a test that states no limits. */
+  readonly run: Required<StepOverrides>;
+  /** What differs from the profile `judge` for checkers, interactors and validators whose problem states no limits. */
+  readonly checker: Required<StepOverrides>;
+  /** The highest values that a problem can state, unless those of the profile are higher, or the operator has set others. */
+  readonly ceilings: Required<StepOverrides>;
+}
+
 /** The limits of the two steps in a profile, for languages without overrides. */
 export interface ProfileLimits {
   readonly compile: Limits;
@@ -156,6 +169,7 @@ export interface Profiles extends Readonly<Record<ProfileName, ProfileLimits>> {
   readonly env: Readonly<Record<string, string>>;
   /** The reason for each limit, for readers. */
   readonly reasons: Readonly<Record<keyof Limits, string>>;
+  readonly judgement: JudgementLimits;
 }
 
 export const profilesSchema: z.ZodType<Profiles> = z.strictObject({
@@ -163,6 +177,11 @@ export const profilesSchema: z.ZodType<Profiles> = z.strictObject({
   reasons: z.strictObject(forEachLimit(() => reason)),
   judge: profile,
   agent: profile,
+  judgement: z.strictObject({
+    run: changes,
+    checker: changes,
+    ceilings: changes,
+  }) as unknown as z.ZodType<JudgementLimits>,
 });
 
 /** An invalid data file in languages/; the message has the file and the reason. */

@@ -4,7 +4,7 @@ import { MAX_POINTS, MAX_TESTS, type TestGroup } from "../domain/judgement.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { checkTogether, contentOf, type LazyFile, type PackageFiles, renamed } from "./files.ts";
-import { highest } from "./limits.ts";
+import { ceilingOf } from "./limits.ts";
 import type { ProblemPackage } from "./package.ts";
 import { toProgram } from "./source.ts";
 import type { PackageTest } from "./tests.ts";
@@ -109,7 +109,7 @@ export function readDmoj(files: PackageFiles, languages: Languages): ProblemPack
       };
       const [input, output] = [readContent(part, "in"), readContent(part, "out")];
       if (checker.program) checkTogether(part.values.in ?? DMOJ_FILE, [input.size, output.size]);
-      const most = highest("output", languages) * 1_048_576;
+      const most = meta.limits.stdout_bytes;
       if (checker.program === null && output.size > most)
         throw init.fault([...where, "out"], `out: has more than the ${most} bytes that a program can write`);
       tests.push({ meta, parts: [input, output] });
@@ -134,7 +134,6 @@ export function readDmoj(files: PackageFiles, languages: Languages): ProblemPack
       checker,
       verdict: "AC",
     })),
-    codeBytes: null,
     inputValidators: [],
     submissions: [],
   };
@@ -242,16 +241,19 @@ function bridged(
 }
 
 /**
- * The output limit of a test, if the package sets one. It must be one that every language permits: with a higher one, the output
- * of a right program could exceed the limit of its run.
+ * The output limit of a test: what the package states, or the default of the format, which the ceiling of the service can lower. A value
+ * above the ceiling is a fault, because the output of a right program could exceed the limit of its run.
  */
-function outputLimit({ path, values }: Part, init: Init, languages: Languages): { readonly stdout_bytes?: number } {
-  const { output_limit_length: bytes } = values;
-  if (bytes === undefined) return {};
-  const most = highest("output", languages) * 1_048_576;
-  if (bytes > most) throw init.fault([...path, "output_limit_length"], `output_limit_length: at most ${most} bytes`);
-  return { stdout_bytes: bytes };
+function outputLimit({ path, values }: Part, init: Init, languages: Languages): { readonly stdout_bytes: number } {
+  const { output_limit_length: bytes = DEFAULT_OUTPUT_BYTES } = values;
+  const most = ceilingOf("output", languages) * 1_048_576;
+  if (bytes > most && bytes !== DEFAULT_OUTPUT_BYTES)
+    throw init.fault([...path, "output_limit_length"], `output_limit_length: at most ${most} bytes (ASSAY_CEILINGS)`);
+  return { stdout_bytes: Math.min(bytes, most) };
 }
+
+/** The output limit of a case that states none. */
+const DEFAULT_OUTPUT_BYTES = 25_165_824;
 
 /** Reads the files of tests. A file that several tests use, either all as text or all as binary data, is one object. */
 function contentReader(init: Init, files: PackageFiles): (part: Part, key: "in" | "out") => LazyFile {

@@ -5,7 +5,7 @@ import { MAX_WORDS, MAX_WORDS_BYTES } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { type LazyFile, PackageError, type PackageFiles } from "./files.ts";
-import { highest } from "./limits.ts";
+import { ceilingOf } from "./limits.ts";
 import { type ProblemPackage, readProblem } from "./package.ts";
 import { readVerifiable, type VerifiableSubmission } from "./submissions.ts";
 
@@ -77,8 +77,6 @@ export async function openImport(
   const { tests, definition } = problem;
   if (tests.length > MAX_TESTS) throw new PackageError("data", `has more than ${MAX_TESTS} tests`);
   if (definition.groups.length > MAX_GROUPS) throw new PackageError("data", `has more than ${MAX_GROUPS} groups`);
-  if (problem.codeBytes !== null)
-    throw new PackageError("problem.yaml", "limits.code: is not supported for judgements by a service");
   const name = nameOf(options.name ?? files.directory ?? null);
   const title = titleOf(problem.title);
   checkWords(definition);
@@ -135,9 +133,12 @@ function titleOf(title: string): string {
 
 function checkedLimit(secs: number, languages: Languages): number {
   const { least } = LIMIT_FIELDS.cpu_time_secs;
-  const most = highest("time_limit", languages);
+  const most = ceilingOf("time_limit", languages);
   if (!(secs >= least && secs <= most))
-    throw new PackageError("the package", `a time limit is ${least} s to the ${most} s of the profile judge`);
+    throw new PackageError(
+      "the package",
+      `a time limit is ${least} s to ${most} s, the ceiling of this service (ASSAY_CEILINGS)`,
+    );
   return secs;
 }
 

@@ -1,6 +1,7 @@
 import type { Language } from "../domain/language.ts";
 import type { Languages } from "../languages/load.ts";
 import type { LocalJudge, LocalRun } from "../worker/judge-locally.ts";
+import { ceilingOf } from "./limits.ts";
 import type { ProblemPackage } from "./package.ts";
 import type { OwnSubmission } from "./submissions.ts";
 import { contentsOf } from "./tests.ts";
@@ -12,31 +13,42 @@ export interface JudgedSubmission extends TimedSubmission {
   readonly bytes: number;
 }
 
+/** Where the submissions of a package run, and for how long. */
+export interface SubmissionRuns {
+  readonly judge: LocalJudge;
+  /** The CPU time after which a run is ended, in seconds. */
+  readonly cpuSecs: number;
+  /** Called after each run. */
+  readonly onRun?: (run: LocalRun) => void;
+}
+
 /**
  * Runs a submission of the package on all tests.
- * @param onRun called after each run.
  * @returns null if the submission is in no installed language. @throws SandboxError if the slot is lost, PackageError if a file
  * has changed.
  */
 export async function judgeSubmission(
   { path, about, bytes, found }: OwnSubmission,
   { definition, checker, tests }: ProblemPackage,
-  judge: LocalJudge,
-  onRun?: (run: LocalRun) => void,
+  { judge, cpuSecs, onRun }: SubmissionRuns,
 ): Promise<JudgedSubmission | null> {
   if (!found) return null;
   const { language, program } = found;
-  const local = { definition, checker, contents: (test: number) => contentsOf(tests[test]) };
+  const timed = definition.tests.map((test) => ({ ...test, limits: { ...test.limits, cpu_time_secs: cpuSecs } }));
+  const local = {
+    definition: { ...definition, tests: timed },
+    checker,
+    contents: (test: number) => contentsOf(tests[test]),
+  };
   const result = await judge.judge(program, { language, profile: "judge", stop: "never" }, local, onRun);
   return { path, about, language, bytes, result };
 }
 
-/** The time limit by the rules of the format (timing.ts), bounded by the profile `judge` of the languages of the submissions. */
+/** The time limit by the rules of the format (timing.ts), bounded by the ceiling of the service. */
 export function timeLimitOf(
   problem: ProblemPackage,
   judged: readonly JudgedSubmission[],
   languages: Languages,
 ): TimeLimit {
-  const cpuMs = judged.map(({ language }) => languages.limitsFor(language, "judge").execute.cpuMs);
-  return timeLimit(problem, judged, Math.min(...cpuMs) / 1_000);
+  return timeLimit(problem, judged, ceilingOf("time_limit", languages));
 }

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { MAX_PASSES } from "../domain/check.ts";
-import { LIMIT_FIELDS, type Limits, type RequestedLimits } from "../domain/limits.ts";
-import { MAX_FILES_BYTES } from "../domain/program-options.ts";
+import type { ProblemLimits } from "../domain/judgement.ts";
+import { LIMIT_FIELDS, type LimitField, type RequestedLimits } from "../domain/limits.ts";
+import { inField } from "../domain/program-options.ts";
 import type { Languages } from "../languages/load.ts";
 import { PackageError, type PackageFiles, sizeOf, TIME_LIMIT_FILE } from "./files.ts";
 import type { Read } from "./yaml.ts";
@@ -37,61 +38,96 @@ export const limitsLegacy = z.strictObject({
   ...LIMITS,
 });
 
-/**
- * For each limit of a package, the limit of the profile `judge` that bounds it, and how many units of that limit one unit of the
- * package has.
- */
-const ENFORCED = {
-  time_limit: { step: "execute", limit: "cpuMs", scale: 1_000, unit: "s" },
-  memory: { step: "execute", limit: "memoryBytes", scale: MIB, unit: "MiB" },
-  output: { step: "execute", limit: "stdoutBytes", scale: MIB, unit: "MiB" },
-  compilation_time: { step: "compile", limit: "cpuMs", scale: 1_000, unit: "s" },
-  compilation_memory: { step: "compile", limit: "memoryBytes", scale: MIB, unit: "MiB" },
-  validation_time: { step: "execute", limit: "cpuMs", scale: 1_000, unit: "s" },
-  validation_memory: { step: "execute", limit: "memoryBytes", scale: MIB, unit: "MiB" },
-  validation_output: { step: "execute", limit: "stdoutBytes", scale: MIB, unit: "MiB" },
-} as const satisfies Record<string, { step: "compile" | "execute"; limit: keyof Limits; scale: number; unit: string }>;
+/** A limit of a package: for which program and step it is, and the limit of the step that it states. */
+interface PackageLimit {
+  readonly program: "submission" | "validator";
+  readonly step: "compile" | "execute";
+  readonly field: LimitField;
+  /** How many units of the field one unit of the package has. */
+  readonly scale: number;
+  readonly unit: "s" | "MiB";
+  /** The value of a package that does not state the limit; null: that of the profile. */
+  readonly byDefault: number | null;
+}
+
+const PACKAGE_LIMITS = {
+  time_limit: limitOf("submission", "execute", "cpu_time_secs", null),
+  memory: limitOf("submission", "execute", "memory_bytes", 2_048),
+  output: limitOf("submission", "execute", "stdout_bytes", 8),
+  compilation_time: limitOf("submission", "compile", "cpu_time_secs", 60),
+  compilation_memory: limitOf("submission", "compile", "memory_bytes", 2_048),
+  validation_time: limitOf("validator", "execute", "cpu_time_secs", 60),
+  validation_memory: limitOf("validator", "execute", "memory_bytes", 2_048),
+  validation_output: limitOf("validator", "execute", "stdout_bytes", 8),
+} as const satisfies { readonly [L in keyof typeof LIMITS]?: PackageLimit };
+type LimitOfPackage = keyof typeof PACKAGE_LIMITS;
+
+/** The most KiB of a submission, if the package does not state it. */
+const DEFAULT_CODE_KIB = 128;
+
+function limitOf(
+  program: PackageLimit["program"],
+  step: PackageLimit["step"],
+  field: LimitField,
+  byDefault: number | null,
+): PackageLimit {
+  const isTime = field === "cpu_time_secs";
+  return { program, step, field, scale: isTime ? 1 : MIB, unit: isTime ? "s" : "MiB", byDefault };
+}
 
 const LEAST_MEMORY = LIMIT_FIELDS.memory_bytes.least / MIB;
 
 /** What the limits of a package mean for its runs. */
-export interface ProblemLimits {
+export interface LimitsOfPackage {
   /** The limits of each run, without the time limit. */
   readonly run: RequestedLimits;
-  /** The most bytes that a program can write to standard output, whatever its language is. */
+  /** The limits of all other steps. */
+  readonly problem: ProblemLimits;
+  /** The most bytes that a program can write to standard output. */
   readonly outputBytes: number;
-  /** The most bytes of a submission; null if the package does not limit them. */
-  readonly codeBytes: number | null;
 }
 
 /** The highest value that a limit of a package can have in every language, in the unit of the package. */
-export function highest(name: keyof typeof ENFORCED, languages: Languages): number {
-  const { step, limit, scale } = ENFORCED[name];
-  const steps = languages.list().map((language) => languages.limitsFor(language, "judge"));
-  return Math.min(...steps.map((one) => one[step]?.[limit] ?? Number.POSITIVE_INFINITY)) / scale;
+export function ceilingOf(name: LimitOfPackage, languages: Languages): number {
+  const { step, field, scale } = PACKAGE_LIMITS[name];
+  const steps = languages.list().flatMap((language) => languages.ceilingsFor(language, "judge")[step] ?? []);
+  return Math.min(...steps.map((limits) => inField(limits, field))) / scale;
 }
 
-/** @throws PackageError for a limit that is too low, or higher than the profile `judge` of at least one language permits. */
-export function problemLimits(
+/**
+ * The limits of a package. A limit that it does not state has the default of the format, and so has one that it states with this value: if
+ * the ceiling is lower than the default, the ceiling holds.
+ * @throws PackageError for a limit that is too low, or above its ceiling.
+ */
+export function limitsOfPackage(
   given: { readonly [L in keyof typeof LIMITS]?: number | undefined },
   read: Read<unknown>,
   languages: Languages,
-): ProblemLimits {
+): LimitsOfPackage {
   const refuse = (name: string, most: string) => read.fault(["limits", name], `limits.${name}: ${most}`);
-  for (const name of Object.keys(ENFORCED) as (keyof typeof ENFORCED)[]) {
-    const most = highest(name, languages);
-    if ((given[name] ?? 0) > most) throw refuse(name, `the profile judge has at most ${most} ${ENFORCED[name].unit}`);
+  const stated = {
+    submission: { compile: {}, execute: {} },
+    validator: { compile: {}, execute: {} },
+  } satisfies Record<PackageLimit["program"], Record<PackageLimit["step"], { [F in LimitField]?: number }>>;
+  for (const name of Object.keys(PACKAGE_LIMITS) as LimitOfPackage[]) {
+    const { program, step, field, scale, unit, byDefault }: PackageLimit = PACKAGE_LIMITS[name];
+    const value = given[name];
+    const ceiling = ceilingOf(name, languages);
+    if (value !== undefined && value > ceiling && value !== byDefault)
+      throw refuse(name, `the ceiling of this service is ${ceiling} ${unit} (ASSAY_CEILINGS)`);
+    if (name === "time_limit") continue; // it can also come from other places (timing.ts, import.ts)
+    const limit = value ?? byDefault;
+    if (limit !== null) Object.assign(stated[program][step], { [field]: Math.min(limit, ceiling) * scale });
   }
-  const { memory, output, code } = given;
+  const { memory, code = DEFAULT_CODE_KIB } = given;
   if (memory !== undefined && memory < LEAST_MEMORY) throw refuse("memory", `at least ${LEAST_MEMORY} MiB`);
-  if (code !== undefined && code * KIB > MAX_FILES_BYTES) throw refuse("code", `at most ${MAX_FILES_BYTES / KIB} KiB`);
+  if (code * KIB > languages.mostSourceBytes)
+    throw refuse("code", `the ceiling of this service is ${languages.mostSourceBytes / KIB} KiB (ASSAY_CEILINGS)`);
+  const run: RequestedLimits = stated.submission.execute;
   return {
-    run: {
-      ...(memory !== undefined && { memory_bytes: memory * MIB }),
-      ...(output !== undefined && { stdout_bytes: output * MIB }),
-    },
-    outputBytes: (output ?? highest("output", languages)) * MIB,
-    codeBytes: code === undefined ? null : code * KIB,
+    run,
+    problem: { compile: stated.submission.compile, checker: stated.validator, codeBytes: code * KIB },
+    outputBytes: run.stdout_bytes ?? 0,
   };
 }
 

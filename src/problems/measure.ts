@@ -1,8 +1,9 @@
 import type { Languages } from "../languages/load.ts";
-import type { LocalJudge } from "../worker/judge-locally.ts";
+import type { LocalJudge, LocalRun } from "../worker/judge-locally.ts";
 import { formatVerdict, tail } from "./compare.ts";
 import { PackageError, type PackageFiles } from "./files.ts";
 import { type JudgedSubmission, judgeSubmission, timeLimitOf } from "./judge-submission.ts";
+import { ceilingOf } from "./limits.ts";
 import type { ProblemPackage } from "./package.ts";
 import { readSubmissions } from "./submissions.ts";
 import { applies } from "./timing.ts";
@@ -29,14 +30,16 @@ export async function measureTimeLimit(
     if (bounding.length === 0) continue;
     onProgress(path);
     const concerns = bounding.map((expectation) => [expectation, applies(expectation, definition)] as const);
-    const one = await judgeSubmission(submission, problem, judge, ({ test, verdict, message }) => {
+    const onRun = ({ test, verdict, message }: LocalRun) => {
       const expectations = concerns.filter(([, isIn]) => isIn(test));
       const found = formatVerdict(verdict);
       const expected = expectations.every(([{ permitted }]) => found !== "skipped" && permitted.includes(found));
       if (expected && !(expectations.length > 0 && verdict === "TLE") && verdict !== "CE" && verdict !== "IE") return;
       const testName = definition.tests[test]?.name ?? "";
       throw new PackageError(path, `cannot be measured for the time limit: ${verdict} on ${testName}${tail(message)}`);
-    });
+    };
+    const cpuSecs = ceilingOf("time_limit", languages);
+    const one = await judgeSubmission(submission, problem, { judge, cpuSecs, onRun });
     if (one) judged.push(one);
   }
   const { limitSecs, faults } = timeLimitOf(problem, judged, languages);

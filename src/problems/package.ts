@@ -5,7 +5,7 @@ import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { DMOJ_FILE, readDmoj } from "./dmoj.ts";
 import { filesBelow, PackageError, type PackageFiles } from "./files.ts";
-import { limits2025, limitsLegacy, problemLimits, timeLimitBeside } from "./limits.ts";
+import { limits2025, limitsLegacy, limitsOfPackage, timeLimitBeside } from "./limits.ts";
 import { type Source, sourcesIn, submissionsOf, toProgram } from "./source.ts";
 import { type InputTest, type OutputTest, type PackageTest, readTests } from "./tests.ts";
 import { checkUnread, VALIDATORS } from "./unread.ts";
@@ -38,8 +38,6 @@ export interface ProblemPackage {
   readonly inputs: readonly InputTest[];
   /** Outputs that the output validator must accept or reject. */
   readonly outputs: readonly OutputTest[];
-  /** The most bytes of a submission; null for no limit. */
-  readonly codeBytes: number | null;
   readonly inputValidators: readonly Source[];
   readonly submissions: readonly Source[];
 }
@@ -151,7 +149,7 @@ export function readProblem(files: PackageFiles, languages: Languages): ProblemP
     ...(multiPass && { passes: limits.validation_passes ?? DEFAULT_PASSES }),
   };
   const validator = head.custom ? readValidator(files, format, languages, kind) : null;
-  const { run, outputBytes, codeBytes } = problemLimits(limits, read, languages);
+  const { run, problem: problemLimits, outputBytes } = limitsOfPackage(limits, read, languages);
   const { tests, groups, inputs, outputs } = readTests(files, {
     ...head,
     groupFormat,
@@ -170,12 +168,12 @@ export function readProblem(files: PackageFiles, languages: Languages): ProblemP
       groups,
       tests: tests.map(({ meta }) => ({ ...meta, limits: run })),
       ...(!head.scoring && { passFail: true as const }),
+      limits: problemLimits,
     },
     checker: validator?.program ?? null,
     tests,
     inputs,
     outputs,
-    codeBytes,
     inputValidators: [...sourcesIn(files, "input_validators"), ...sourcesIn(files, "input_format_validators")],
     submissions: submissionsOf(files),
   };

@@ -25,8 +25,20 @@ export interface TimeLimit {
 }
 
 /**
+ * How long a run must be able to take, in seconds of CPU time, so that its result follows from the rules of the format: a submission
+ * that is meant to be too slow must take at least the time limit times a factor.
+ * @param limitSecs the time limit; null if it is not known yet. @param mostSecs the highest time limit that can be enforced.
+ */
+export function runSecs({ limitToTle }: Timing, limitSecs: number | null, mostSecs: number): number {
+  if (limitSecs === null) return mostSecs;
+  return Math.min(mostSecs, Number((limitSecs * Math.max(limitToTle, 1) + RUN_MORE_SECS).toFixed(3)));
+}
+/** So much longer may a run take, so that a run which is ended has certainly taken as long as the rules want. */
+const RUN_MORE_SECS = 0.1;
+
+/**
  * The time limit by the rules of the format.
- * @param mostSecs the seconds of CPU time that the profile of the runs permits: a higher limit could not be enforced.
+ * @param mostSecs the seconds of CPU time that the runs may use: a higher limit could not be enforced.
  */
 export function timeLimit(
   { timing, definition }: ProblemPackage,
@@ -50,14 +62,19 @@ export function timeLimit(
     return { limitSecs: timing.limitSecs, faults: timed.length > 0 ? none : [] };
   }
   if (accepted.secs === Number.POSITIVE_INFINITY)
-    return { limitSecs: timing.limitSecs, faults: [`${accepted.path} reaches a time limit of the profile judge`] };
+    return {
+      limitSecs: timing.limitSecs,
+      faults: [`${accepted.path} takes more than ${runSecs(timing, timing.limitSecs, mostSecs)} s`],
+    };
   const least = accepted.secs * timing.acToLimit;
   const limitSecs = timing.limitSecs ?? multipleOf(timing, least);
   const most = limitSecs * timing.limitToTle;
   const by = (one: { path: string; secs: number }) => `${one.path} takes ${one.secs.toFixed(2)} s`;
   const faults: string[] = [];
   if (limitSecs > mostSecs)
-    faults.push(`the time limit of ${limitSecs} s is above the ${mostSecs} s of the profile judge: ${by(accepted)}`);
+    faults.push(
+      `the time limit of ${limitSecs} s is above the ${mostSecs} s that this service permits: ${by(accepted)}`,
+    );
   if (limitSecs < least)
     faults.push(`the time limit of ${limitSecs} s is below ${least.toFixed(2)} s: ${by(accepted)}`);
   if (tooSlow && tooSlow.secs < most)

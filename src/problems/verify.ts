@@ -1,13 +1,16 @@
 import type { Language } from "../domain/language.ts";
+import type { StatedLimits } from "../domain/limits.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import type { LocalJudge } from "../worker/judge-locally.ts";
 import { compare, tail } from "./compare.ts";
 import type { PackageFiles } from "./files.ts";
 import { type JudgedSubmission, judgeSubmission, timeLimitOf } from "./judge-submission.ts";
+import { ceilingOf } from "./limits.ts";
 import type { ProblemPackage } from "./package.ts";
 import { toProgram } from "./source.ts";
 import { readSubmissions, SUBMISSIONS } from "./submissions.ts";
+import { runSecs } from "./timing.ts";
 
 /** A submission of the package with its result. */
 export interface VerifiedSubmission {
@@ -53,12 +56,21 @@ export async function verify(
   if (problem.format === "dmoj") return { faults, skipped, timeLimitSecs: null, submissions: [] };
   const judged: JudgedSubmission[] = [];
   const notRun: VerifiedSubmission[] = [];
-  for (const submission of readSubmissions(files, problem, languages)) {
-    const { path } = submission;
-    onProgress(path);
-    const one = await judgeSubmission(submission, problem, judge);
-    if (one) judged.push(one);
-    else notRun.push({ path, language: null, verdict: null, score: null, slowestSecs: null, faults: [] });
+  const mostSecs = ceilingOf("time_limit", languages);
+  // The submissions from which the time limit follows are judged first. The others are then ended as soon as their result is known.
+  const { yes = [], no = [] } = Object.groupBy(readSubmissions(files, problem, languages), ({ about }) =>
+    about.expectations.some(({ timeLimit: way }) => way === "lower" || way === "both") ? "yes" : "no",
+  );
+  for (const submissions of [yes, no]) {
+    const limitSecs = problem.timing.limitSecs ?? timeLimitOf(problem, judged, languages).limitSecs;
+    const cpuSecs = runSecs(problem.timing, limitSecs, mostSecs);
+    for (const submission of submissions) {
+      const { path } = submission;
+      onProgress(path);
+      const one = await judgeSubmission(submission, problem, { judge, cpuSecs });
+      if (one) judged.push(one);
+      else notRun.push({ path, language: null, verdict: null, score: null, slowestSecs: null, faults: [] });
+    }
   }
   if (!judged.some(({ path }) => path.startsWith(`${SUBMISSIONS}accepted/`)))
     faults.push("submissions/accepted: no submission in an installed language");
@@ -74,11 +86,12 @@ export async function verify(
  * not installed, such as Checktestdata, are skipped. One of them could be the one that rejects an input, so that this is then not known.
  */
 async function verifyInputs(
-  { inputValidators, inputs }: ProblemPackage,
+  { inputValidators, inputs, definition }: ProblemPackage,
   judge: LocalJudge,
   languages: Languages,
   onProgress: (step: string) => void,
 ): Promise<{ readonly faults: string[]; readonly skipped: string[] }> {
+  const limits = definition.limits?.checker ?? {};
   const faults: string[] = [];
   const skipped: string[] = [];
   const rejected = new Set<string>();
@@ -91,7 +104,7 @@ async function verifyInputs(
     }
     const name = source.path.split("/").at(-1) ?? "";
     for (const { path, input, args, isValid } of inputs) {
-      const { ended, accepts, broken } = await validate(judge, found, input(), argumentsOf(args, name));
+      const { ended, accepts, broken } = await validate(judge, found, input(), argumentsOf(args, name), limits);
       if (broken || (isValid && !accepts)) faults.push(`${path}: ${source.path} ends with ${ended}`);
       if (broken || !accepts) rejected.add(path);
     }
@@ -115,8 +128,9 @@ async function validate(
   { language, program }: { readonly language: Language; readonly program: Program },
   stdin: Buffer,
   args: readonly string[],
+  limits: StatedLimits,
 ): Promise<{ readonly ended: string; readonly accepts: boolean; readonly broken: boolean }> {
-  const { result } = await judge.run(language, "judge", program, stdin, args);
+  const { result } = await judge.run(language, limits, program, stdin, args);
   const { cause, exitCode, verdict, errorMessage } = result;
   const failed = (ended: string) => ({ ended, accepts: false, broken: true });
   if (cause === "compile_error") return failed("an error of its compiler");
@@ -127,10 +141,20 @@ async function validate(
   return { ended, accepts: exitCode === ACCEPTS, broken: false };
 }
 
-async function verifyOutputs({ outputs, checker, scoring }: ProblemPackage, judge: LocalJudge): Promise<string[]> {
+async function verifyOutputs(
+  { outputs, checker, scoring, definition }: ProblemPackage,
+  judge: LocalJudge,
+): Promise<string[]> {
   const faults: string[] = [];
   for (const { path, input, answer, output, verdict: wanted, checker: spec } of outputs) {
-    const test = { checker: spec, checkerProgram: checker, answers: [answer()], points: scoring ? 0 : null };
+    const checkerLimits = definition.limits?.checker ?? {};
+    const test = {
+      checker: spec,
+      checkerProgram: checker,
+      answers: [answer()],
+      points: scoring ? 0 : null,
+      checkerLimits,
+    };
     const { verdict, message } = await judge.check(test, input(), output());
     if (verdict !== wanted) faults.push(`${path}: is ${verdict}, not ${wanted}${tail(message)}`);
   }
@@ -139,12 +163,12 @@ async function verifyOutputs({ outputs, checker, scoring }: ProblemPackage, judg
 
 function verifySubmission(
   { path, about, language, result, bytes }: JudgedSubmission,
-  { definition, codeBytes, scoring }: ProblemPackage,
+  { definition, scoring }: ProblemPackage,
   limitSecs: number | null,
 ): VerifiedSubmission {
   const { verdict, score, slowestSecs, faults } = compare(path, about.expectations, result.runs, definition, limitSecs);
-  const tooLong =
-    codeBytes !== null && bytes > codeBytes ? [`has ${bytes} bytes, more than the ${codeBytes} of limits.code`] : [];
+  const { codeBytes = Number.POSITIVE_INFINITY } = definition.limits ?? {};
+  const tooLong = bytes > codeBytes ? [`has ${bytes} bytes, more than the ${codeBytes} of limits.code`] : [];
   return {
     path,
     language: language.name,

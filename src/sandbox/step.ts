@@ -1,5 +1,5 @@
 import type { Command } from "../domain/language.ts";
-import { keyOf, LIMIT_NAMES, LIMITS, type LimitRow, type Limits, NO_BOUND } from "../domain/limits.ts";
+import { keyOf, LIMIT_NAMES, LIMITS, type LimitField, type LimitRow, type Limits, NO_BOUND } from "../domain/limits.ts";
 import type { WorkFile } from "../domain/report.ts";
 import { type KeyName, UNLIMITED } from "./protocol.ts";
 import { encodeRaw, FrameWriter } from "./wire.ts";
@@ -80,7 +80,7 @@ export function walkableBytes({ memoryBytes }: Pick<Limits, "memoryBytes">): num
  * frame.
  */
 export const MAX_STEP_FILES = 64;
-export const MAX_STEP_BYTES = 24 * 1_048_576 - 131_072;
+export const MAX_STEP_BYTES = 64 * 1_048_576 - 131_072;
 /** The most bytes of a list of files that a slot keeps for later steps. Here, too, space is left for the rest of the frame. */
 export const MAX_FILE_SET_BYTES = 9 * 1_048_576 - 131_072;
 
@@ -128,6 +128,7 @@ const DERIVED_LIMITS = {
     key: { number: 16, smallest: 1, largest: 1_000_000 },
     rlimit: "RLIMIT_CPU",
     ceiling: 241,
+    raisedBy: { field: "wall_time_secs", factor: 2, offset: 1 },
   },
   PROCESSES_RLIMIT: {
     of: ({ processes }: Limits) => processes + PROCESS_RLIMIT_ABOVE,
@@ -147,6 +148,7 @@ const DERIVED_LIMITS = {
       "Kernel memory of the cgroup, checked at least every 20 ms. Above it, the memory limit is lowered to little more than the current use (check_kernel_memory() in supervise/limits.c)",
     key: { number: 25, smallest: 1_048_576, largest: 68_719_476_736 },
     ceiling: 536_870_912,
+    raisedBy: { field: "memory_bytes", factor: 1 / 8, offset: 0 },
   },
   WALKABLE_BYTES: {
     of: walkableBytes,
@@ -156,14 +158,26 @@ const DERIVED_LIMITS = {
     ceiling: 644_245_094,
   },
 } as const satisfies Readonly<
-  Record<string, Omit<LimitRow, "field" | "note"> & { readonly of: (limits: Limits) => number }>
+  Record<
+    string,
+    Omit<LimitRow, "field" | "note"> & { readonly of: (limits: Limits) => number; readonly raisedBy?: Raise }
+  >
 >;
+
+/** How a ceiling grows if the operator raises that of a field of a request: to the new value times the factor, plus the offset. */
+interface Raise {
+  readonly field: LimitField;
+  readonly factor: number;
+  readonly offset: number;
+}
 
 /** How a STEP frame has a limit. */
 export interface LimitEntry extends Pick<LimitRow, "meaning" | "key" | "rlimit" | "ceiling"> {
   readonly name: KeyName;
   /** The value of the limit in a step with these limits; null: there is no limit. */
   readonly of: (limits: Limits) => number | null;
+  /** Set if the operator can raise the ceiling (ASSAY_CEILINGS). */
+  readonly raisedBy?: Raise;
 }
 
 /**
@@ -171,7 +185,12 @@ export interface LimitEntry extends Pick<LimitRow, "meaning" | "key" | "rlimit" 
  * this list.
  */
 export const LIMIT_ENTRIES: readonly LimitEntry[] = [
-  ...LIMIT_NAMES.map((name) => ({ ...LIMITS[name], name: keyOf(name), of: (limits: Limits) => limits[name] })),
+  ...LIMIT_NAMES.map((name) => {
+    const row: LimitRow = LIMITS[name];
+    const { field } = row;
+    const raisedBy = field && { field: field.name as LimitField, factor: field.scale, offset: 0 };
+    return { ...row, name: keyOf(name), of: (limits: Limits) => limits[name], ...(raisedBy && { raisedBy }) };
+  }),
   ...Object.entries(DERIVED_LIMITS).map(([name, row]) => ({ ...row, name: name as keyof typeof DERIVED_LIMITS })),
 ];
 

@@ -1,4 +1,4 @@
-import type { Integrity, Output } from "../domain/outcome.ts";
+import type { Integrity, Outcome, Output } from "../domain/outcome.ts";
 import type { StepReport } from "../domain/report.ts";
 
 const SIGKILL = 9;
@@ -19,6 +19,19 @@ export function outputOfCompile(report: StepReport): Output {
     stdout: Buffer.alloc(0),
     stderr: Buffer.concat([report.stdout, report.stderr]),
     integrity: integrity(report),
+  };
+}
+
+/** The outcome with at most so many bytes of standard output. They are copied, so that the rest does not stay in memory. */
+export function withStoredStdout(outcome: Outcome, mostBytes: number): Outcome {
+  const { output, runStats } = outcome;
+  if (!output || output.stdout.length <= mostBytes) return outcome;
+  const stdout = Buffer.from(output.stdout.subarray(0, mostBytes));
+  const execute = runStats?.execute && { ...runStats.execute, stdoutStoredBytes: mostBytes };
+  return {
+    ...outcome,
+    output: { ...output, stdout, integrity: "truncated_by_judge_limit" },
+    ...(runStats && execute && { runStats: { ...runStats, execute } }),
   };
 }
 

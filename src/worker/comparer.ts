@@ -21,7 +21,7 @@ const [LEAST_WATCH_MS, MOST_WATCH_MS] = [20, 1_000];
 /** How many processes try a comparison before it counts as lost. */
 const MAX_TRIES = 3;
 /** The limit of V8's heap in the process. */
-const MEMORY_MIB = 256;
+const MEMORY_MIB = 512;
 
 /**
  * The answers cannot be compared with any output, which is the judge's error; or the result is not needed any more. The message is for

@@ -9,13 +9,14 @@ import {
   resultOfRun,
   rounded,
   type Stop,
+  statedLimits,
   type TestMeta,
   type TestState,
 } from "../domain/judgement.ts";
 import type { Language } from "../domain/language.ts";
-import type { ProfileName } from "../domain/limits.ts";
+import type { ProfileName, StatedLimits } from "../domain/limits.ts";
 import { internalError, type Outcome } from "../domain/outcome.ts";
-import { forRun } from "../domain/program-options.ts";
+import { withArguments } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { StepSizeError } from "../sandbox/refusal.ts";
@@ -76,7 +77,6 @@ export class LocalJudge {
   ): Promise<LocalResult> {
     const states: TestState[] = definition.tests.map(() => "waiting");
     const runs: LocalRun[] = [];
-    const limits = this.#languages.limitsFor(language, profile);
     for (;;) {
       const next = advance(states, definition, { stop, mostQueued: 1 });
       for (const test of next.skip) states[test] = "skipped";
@@ -90,11 +90,13 @@ export class LocalJudge {
       for (const test of next.start) {
         const [stdin = Buffer.alloc(0), ...answers] = contents(test);
         const meta: TestMeta = definition.tests[test] ?? { name: "", group: "", points: 0, limits: {} };
-        const options = forRun(program.options, meta);
+        const options = withArguments(program.options, meta.args);
+        const stated = statedLimits(definition, test);
+        const limits = this.#languages.limitsForTest(language, profile, stated.limits);
         const cache = this.#cacheFor(language.name);
         const spec = meta.checker ?? definition.checker;
         const points = mostPoints(definition, test);
-        const claimed = { judgementSeq: 0, points, checker: spec, checkerProgram: checker, answers };
+        const claimed = { judgementSeq: 0, points, checker: spec, checkerProgram: checker, answers, ...stated };
         const passes: Outcome[] = [];
         const tested = await this.#checker.judge(claimed, stdin, this.#where, async (input, interact) => {
           const steps = plan(language, limits, { ...program, stdin: input, options });
@@ -116,18 +118,18 @@ export class LocalJudge {
   /** Runs an input validator on one input, with arguments. @throws SandboxError if the slot is lost. */
   async run(
     language: Language,
-    profile: ProfileName,
+    stated: StatedLimits,
     program: Program,
     stdin: Buffer,
     args: readonly string[],
   ): Promise<Outcome> {
-    const programWithInput = { ...program, stdin, options: forRun(program.options, { args, limits: {} }) };
-    const steps = planOfJudge(language, this.#languages.limitsFor(language, profile), programWithInput);
+    const programWithInput = { ...program, stdin, options: withArguments(program.options, args) };
+    const steps = planOfJudge(language, this.#languages.limitsForChecker(language, stated), programWithInput);
     return await this.#run(steps, { cache: this.#cacheFor(language.name) });
   }
 
   /** Checks an output that is given, instead of that of a run. @throws SandboxError if the slot is lost. */
-  async check(test: Omit<ClaimedTest, "judgementSeq">, input: Buffer, output: Buffer): Promise<Checked> {
+  async check(test: Omit<ClaimedTest, "judgementSeq" | "limits">, input: Buffer, output: Buffer): Promise<Checked> {
     const judgement = { verdict: "AC", cause: "normal_exit", actor: "runtime", signal: null } as const;
     const outcome: Outcome = {
       status: "completed",
@@ -136,7 +138,7 @@ export class LocalJudge {
       metrics: null,
       evidence: null,
     };
-    const checked = await this.#checker.check({ ...test, judgementSeq: 0 }, input, outcome, this.#where);
+    const checked = await this.#checker.check({ ...test, judgementSeq: 0, limits: {} }, input, outcome, this.#where);
     return checked ?? { verdict: "IE", share: 0, message: null };
   }
 

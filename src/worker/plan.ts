@@ -1,5 +1,5 @@
 import type { Command, Language } from "../domain/language.ts";
-import type { StepLimits } from "../domain/limits.ts";
+import type { StatedLimits, StepLimits } from "../domain/limits.ts";
 import { lowered, type ProgramOptions } from "../domain/program-options.ts";
 import type { WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
@@ -42,8 +42,13 @@ function withEntry(command: Command, { source, runs }: Language, entry: string):
 /** A command that joins standard error to standard output, and then executes the arguments that follow. */
 const STDERR_TO_STDOUT = ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh"];
 
-/** Whether the options change a command or a limit of the language. No parked runtime waits for such a step. */
-export function isOwnStep(options: ProgramOptions | undefined): boolean {
+/**
+ * Whether the options change a command or a limit of the language, or a problem states a limit. No parked runtime waits for such a step.
+ * The limit of the output does not count, because it begins to matter with the step.
+ */
+export function isOwnStep(options: ProgramOptions | undefined, { compile, execute }: StatedLimits = {}): boolean {
+  if ([compile, execute].some((stated = {}) => Object.keys(stated).some((field) => field !== "stdout_bytes")))
+    return true;
   if (!options) return false;
   const { entry, stderrToStdout = false, args, env, limits, compileLimits = {}, compilerOptions = [] } = options;
   const parts = [args, env, limits, compileLimits, compilerOptions];

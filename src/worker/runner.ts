@@ -2,6 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Conversations } from "../conversation/conversations.ts";
 import type { ForeignApis } from "../domain/foreign-api.ts";
+import type { Language } from "../domain/language.ts";
+import type { StepLimits } from "../domain/limits.ts";
 import { type Meter, secondsSince } from "../domain/meter.ts";
 import { internalError, MAX_COMPILE_OUTPUT_BYTES, type Outcome } from "../domain/outcome.ts";
 import type { Progress } from "../domain/progress.ts";
@@ -15,7 +17,7 @@ import type { AddOptions } from "../store/database/transactions.ts";
 import type { Store } from "../store/store.ts";
 import type { Claim } from "../store/submissions/types.ts";
 import { buildOutcome } from "../verdict/build-outcome.ts";
-import { outputOfCompile } from "../verdict/output.ts";
+import { outputOfCompile, withStoredStdout } from "../verdict/output.ts";
 import { Artifacts, artifactKey } from "./artifacts.ts";
 import { ComparerLost } from "./comparer.ts";
 import { samplesOf } from "./convert-samples.ts";
@@ -85,11 +87,13 @@ export class Runner {
     const { languages } = this.#options;
     const language = languages.resolve(submission.language);
     if (!language) return submission.language;
-    const { compile } = plan(language, languages.limitsFor(language, submission.profile), program);
+    const { compile } = plan(language, limitsOf({ submission, test }, language, languages), program);
     const isCompiled =
       compile !== undefined && this.#artifacts.has(submission.accountId, artifactKey(submission.language, compile));
     const own =
-      takesInput || isOwnStep(program.options) || (test?.checker.type === "program" && test.checker.interactive);
+      takesInput ||
+      isOwnStep(program.options, test?.limits) ||
+      (test?.checker.type === "program" && test.checker.interactive);
     return `${kindOf(language.name, submission.profile, isCompiled)}${own ? " own" : ""}`;
   }
 
@@ -206,9 +210,10 @@ export class Runner {
     if (!test) return await this.#single(claim, on, cache, mayContinue);
     try {
       const context = { ...on, accountId: submission.accountId, progress: claim.progress, mayContinue };
-      return await this.#checker.judge(test, program.stdin, context, (stdin, interact) =>
+      const tested = await this.#checker.judge(test, program.stdin, context, (stdin, interact) =>
         this.#outcome({ ...claim, program: { ...program, stdin } }, slot, cache, signal, interact),
       );
+      return { ...tested, outcome: withStoredStdout(tested.outcome, this.#storedBytes(submission)) };
     } catch (error) {
       const isCompared = error instanceof ComparerLost;
       if (isCompared && !signal.aborted)
@@ -254,6 +259,16 @@ export class Runner {
     return { outcome: { ...ended.outcome, ...(foreignNote !== undefined && { foreignNote }) }, checked: null };
   }
 
+  /**
+   * How much of the standard output of a run is stored, although its checker has got all of it: as much as a submission that is no run of
+   * a judgement can have. A judgement of 500 tests can otherwise store gigabytes.
+   */
+  #storedBytes({ language: name, profile }: Submission): number {
+    const { languages } = this.#options;
+    const language = languages.resolve(name);
+    return language ? languages.limitsFor(language, profile).execute.stdoutBytes : 0;
+  }
+
   /** Turns any exception of the run into an internal error of the submission. */
   async #outcome(
     claim: Claim,
@@ -267,7 +282,7 @@ export class Runner {
     try {
       const language = languages.resolve(submission.language);
       if (!language) return internalError(`the language ${submission.language} is no longer available`);
-      const steps = plan(language, languages.limitsFor(language, submission.profile), program);
+      const steps = plan(language, limitsOf(claim, language, languages), program);
       const reports = await this.#steps(claim, slot, steps, { cache, interact });
       this.#countRuntimes(submission.language, reports);
       const outcome = buildOutcome(reports);
@@ -331,6 +346,15 @@ export class Runner {
       put: (compile, artifact) => this.#artifacts.put(accountId, artifactKey(language, compile), artifact),
     };
   }
+}
+
+/** The limits of a submission: those of its profile, or for a run of a judgement also what the problem states. */
+function limitsOf(
+  { submission: { profile }, test }: Pick<Claim, "submission" | "test">,
+  language: Language,
+  languages: Languages,
+): StepLimits {
+  return test ? languages.limitsForTest(language, profile, test.limits) : languages.limitsFor(language, profile);
 }
 
 /** How often a submission runs at most. */

@@ -146,10 +146,10 @@ export class TestChecker {
     return await runChecker(slot, program, testOf(test, pass, output.stdout), this.#cacheOf(program, accountId));
   }
 
-  #programOf(spec: ProgramChecker, { checkerProgram: program }: ClaimedTest): CheckerProgram | null {
+  #programOf(spec: ProgramChecker, { checkerProgram: program, checkerLimits }: ClaimedTest): CheckerProgram | null {
     const language = this.#languages.resolve(spec.language);
     if (!language || !program) return null;
-    return { spec, language, limits: this.#languages.limitsFor(language, "judge"), program };
+    return { spec, language, limits: this.#languages.limitsForChecker(language, checkerLimits), program };
   }
 
   #cacheOf({ language }: CheckerProgram, accountId: string): CompileCache {

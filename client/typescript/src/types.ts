@@ -404,7 +404,7 @@ export interface JudgementRequest {
    */
   language: string;
   /**
-   * Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
+   * Source, up to 262144 bytes of UTF-8 unless the operator sets another bound. It is required unless there is `code_base64` or `entry`
    */
   code?: string;
   /**
@@ -831,10 +831,6 @@ export interface ProgramChecker {
    */
   language: string;
   /**
-   * Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
-   */
-  code?: string;
-  /**
    * Source of the program in base64, instead of `code`
    */
   code_base64?: string;
@@ -848,6 +844,10 @@ export interface ProgramChecker {
    * Path of the file in `files` that is compiled and run instead of `code`
    */
   entry?: string;
+  /**
+   * Source, up to 262144 bytes of UTF-8 unless the operator sets another bound. It is required unless there is `code_base64` or `entry`
+   */
+  code?: string;
   /**
    * Arguments that follow those of the interface
    *

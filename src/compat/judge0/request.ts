@@ -1,8 +1,7 @@
 import { echo } from "../../domain/error.ts";
-import { MAX_CONTENT_BYTES } from "../../domain/judgement.ts";
 import type { Language } from "../../domain/language.ts";
 import { MAX_FILES, MAX_FILES_BYTES, PATH_RULE, toFilePath } from "../../domain/program-options.ts";
-import { type Caller, MAX_CODE_BYTES } from "../../domain/submission.ts";
+import { type Caller, MAX_CODE_BYTES, MAX_FOREIGN_INPUT_BYTES } from "../../domain/submission.ts";
 import { toSubmitRequest, unproven, type ValidatedRequest } from "../../http/api/submit-request.ts";
 import type { Dependencies } from "../../http/dependencies.ts";
 import { PackageError } from "../../problems/files.ts";
@@ -62,8 +61,8 @@ export async function translate(body: unknown, caller: Caller, base64: boolean, 
   const [code, stdin, expectedOutput] = [bytes("source_code"), bytes("stdin"), bytes("expected_output")];
   const sizes = [
     ["source_code", code, MAX_FILES_BYTES],
-    ["stdin", stdin, MAX_CONTENT_BYTES],
-    ["expected_output", expectedOutput, MAX_CONTENT_BYTES],
+    ["stdin", stdin, MAX_FOREIGN_INPUT_BYTES],
+    ["expected_output", expectedOutput, MAX_FOREIGN_INPUT_BYTES],
   ] as const;
   for (const [name, sent, most] of sizes)
     if (sent && sent.length > most) faults.add(name, `is too long (maximum is ${most} bytes)`);

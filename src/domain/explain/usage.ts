@@ -54,9 +54,9 @@ export function cutStreams(integrity: string | null, runStats?: RunStats): reado
   if (!runStats) return null;
   const { execute } = runStats;
   if (!execute) return ["stderr"]; // the messages of the compiler, from both of its streams
-  const { limits, stdoutBytes, stderrBytes } = execute;
+  const { limits, stdoutBytes, stderrBytes, stdoutStoredBytes = limits.stdoutBytes } = execute;
   const cut = [
-    ...(stdoutBytes > limits.stdoutBytes ? (["stdout"] as const) : []),
+    ...(stdoutBytes > stdoutStoredBytes ? (["stdout"] as const) : []),
     ...(stderrBytes > limits.stderrBytes ? (["stderr"] as const) : []),
   ];
   return cut.length > 0 ? cut : null;

@@ -7,9 +7,9 @@ import { countRequests } from "../access/rate-limit.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { LongAnswers } from "../responses/long-answers.ts";
 import { type AcceptOptions, accept, queueFull, VersionGone } from "./accept.ts";
-import { checkTestLimits, toJudgementRequest } from "./judgement-request.ts";
+import { checkProblem, toJudgedProgram, toJudgementRequest } from "./judgement-request.ts";
 import { toFields } from "./program-options.ts";
-import { toSubmitRequest, type ValidatedRequest } from "./submit-request.ts";
+import type { ValidatedRequest } from "./submit-request.ts";
 
 /** Who requests a judgement. */
 export interface Judging extends Pick<AcceptOptions, "key" | "revoked"> {
@@ -68,7 +68,7 @@ interface JudgementInput extends Omit<NewJudgement, "id" | "stop"> {
 /** Unused tests can be deleted between the call of put() and that of accept(), for example when the account is erased. */
 const MAX_TRIES = 3;
 
-/** @throws ClientError problemNotFound, and invalidRequest if a limit of the problem is higher than the profile allows the program. */
+/** @throws ClientError problemNotFound, and invalidRequest if the program or the ceilings do not agree with what the problem states. */
 async function versionOf(
   { problem: id, version }: { readonly problem: string; readonly version: number | undefined },
   program: ValidatedRequest,
@@ -78,7 +78,7 @@ async function versionOf(
   const found = await dependencies.store.problems.versionFor(id, accountId, version);
   if (!found) throw clientError("problemNotFound", []);
   const { versionSeq, number, definition } = found;
-  for (const { limits } of definition.tests) checkTestLimits("problem.limits", limits, program, dependencies);
+  checkProblem(definition, program, dependencies);
   const problem = { id, version: number };
   return { versionSeq, tests: definition.tests.length, problem, runs: mostRuns(definition) };
 }
@@ -96,7 +96,7 @@ export async function rejudge(
   if (!rejudged) return undefined;
   const { program, versionSeq, stop, tests, runs, language, profile, problem } = rejudged;
   // The key may have other permissions than the key of the first judgement.
-  const valid = toSubmitRequest({ ...toFields(program), language, profile }, caller, dependencies);
+  const valid = toJudgedProgram({ ...toFields(program), language, profile }, caller, dependencies);
   const judgement = { id: randomUUID(), stop, versionSeq, tests, problem };
   await countWork(caller, { runs, bytes: 0 }, dependencies);
   try {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DEFAULT_SOURCE_BYTES } from "../../domain/ceilings.ts";
 import {
   CHECKER_INTERFACES,
   CHECKER_RESERVED,
@@ -22,9 +23,10 @@ import {
   type TestGroup,
   type TestMeta,
 } from "../../domain/judgement.ts";
-import { LIMIT_FIELDS, type LimitField, type RequestedLimits } from "../../domain/limits.ts";
-import { inField } from "../../domain/program-options.ts";
-import type { Caller, Program } from "../../domain/submission.ts";
+import type { Language } from "../../domain/language.ts";
+import { LIMIT_FIELDS, type LimitField, type Limits, type RequestedLimits } from "../../domain/limits.ts";
+import { inField, lowered } from "../../domain/program-options.ts";
+import type { Caller, Program, SubmitRequest } from "../../domain/submission.ts";
 import { programOf } from "../../domain/submission.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { named } from "../named-schemas.ts";
@@ -76,12 +78,22 @@ const floats = named(
 
 const builtIn = named("BuiltInChecker", z.union([plain, tokens, floats]));
 
+/** The source of a program or of a checker. toJudgedProgram() checks its size. */
+const judgedCode = z
+  .string()
+  .meta({
+    minLength: 1,
+    description: `Source, up to ${DEFAULT_SOURCE_BYTES} bytes of UTF-8 unless the operator sets another bound. It is required unless there is \`code_base64\` or \`entry\``,
+  })
+  .optional();
+
 const program = named(
   "ProgramChecker",
   z.strictObject({
     type: z.literal("program"),
     interface: z.enum(CHECKER_INTERFACES).describe("How the checker is called and how it reports its result"),
-    ...submitBody.pick({ language: true, code: true, code_base64: true, files: true, entry: true }).shape,
+    ...submitBody.pick({ language: true, code_base64: true, files: true, entry: true }).shape,
+    code: judgedCode,
     args: z.array(z.string().max(1_000)).max(16).describe("Arguments that follow those of the interface").optional(),
     interactive: z
       .boolean()
@@ -121,6 +133,7 @@ export const judgementBody = named(
   z
     .strictObject({
       ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true, live_input: true, runs: true }).shape,
+      code: judgedCode,
       tests: z
         .array(oneTest)
         .min(1)
@@ -197,7 +210,7 @@ export async function toJudgementRequest(
   if (problem !== undefined) {
     for (const [field, value] of Object.entries({ tests: given, checker, groups }))
       if (value !== undefined) throw invalid(field, "problem is given as well");
-    const program = toSubmitRequest({ ...fields, stdin: "" }, caller, dependencies);
+    const program = toJudgedProgram({ ...fields, stdin: "" }, caller, dependencies);
     return { program, stop, on: { problem: problem.toLowerCase(), version: problem_version } };
   }
   if (problem_version !== undefined) throw invalid("problem_version", "problem is not given");
@@ -208,13 +221,15 @@ export async function toJudgementRequest(
     const [issue] = one.error.issues;
     throw invalidPart(issue && { ...issue, path: ["tests", at, ...issue.path] });
   });
-  const valid = toSubmitRequest({ ...fields, stdin: "" }, caller, dependencies);
+  const valid = toJudgedProgram({ ...fields, stdin: "" }, caller, dependencies);
   const { spec, program } = toChecker(checker ?? "lines", caller, dependencies);
   const metas = tests.map((test, at) => toMeta(test, at, valid, dependencies));
   const contents: Buffer[][] = [];
   for (const [at, test] of tests.entries()) {
     await pause();
-    contents.push(toContents(test, at, spec));
+    const parts = toContents(test, at, spec);
+    checkAnswers(at, parts.slice(1), { spec, limits: metas[at]?.limits ?? {} }, valid, dependencies);
+    contents.push(parts);
   }
   const hasPoints =
     groups !== undefined || tests.some(({ points, group }) => points !== undefined || group !== undefined);
@@ -225,6 +240,11 @@ export async function toJudgementRequest(
     ...(!hasPoints && { passFail: true as const }),
   };
   return { program: valid, stop, on: { definition, checker: program, contents } };
+}
+
+/** A program that is judged. Its source can be longer than that of a submission. @throws ClientError */
+export function toJudgedProgram(body: unknown, caller: Caller, dependencies: Dependencies): ValidatedRequest {
+  return toSubmitRequest(body, caller, dependencies, { mostCodeBytes: dependencies.languages.mostSourceBytes });
 }
 
 function toMeta(
@@ -238,21 +258,68 @@ function toMeta(
   return { name: name || String(at + 1), group, points, limits: Object.fromEntries(given) as RequestedLimits };
 }
 
-/** @throws ClientError for a limit above that of the program's profile for its language. */
-export function checkTestLimits(
+type GivenLimits = { readonly [F in LimitField]?: number | undefined };
+
+/** @throws ClientError for a limit above the ceiling for the language of the program. */
+function checkTestLimits(
   where: string,
-  limits: { readonly [F in LimitField]?: number | undefined },
+  limits: GivenLimits,
   { submit }: ValidatedRequest,
   { languages }: Pick<Dependencies, "languages">,
 ): void {
   const language = languages.resolve(submit.language);
-  if (!language) return;
-  const { execute } = languages.limitsFor(language, submit.profile);
+  if (language) checkCeilings(where, limits, language, languages.ceilingsFor(language, submit.profile).execute);
+}
+
+function checkCeilings(where: string, limits: GivenLimits, { name }: Language, ceilings: Limits): void {
   for (const [field, value] of Object.entries(limits)) {
-    const most = inField(execute, field as LimitField);
+    const most = inField(ceilings, field as LimitField);
     if (value !== undefined && value > most)
-      throw invalid(`${where}.${field}`, `at most ${most} for ${language.name} in this profile, not ${value}`);
+      throw invalid(`${where}.${field}`, `at most ${most} for ${name}, not ${value}`);
   }
+}
+
+/**
+ * Checks what a problem states again, because the operator may have lowered the ceilings since it was imported, and the ceilings can differ
+ * between languages. @throws ClientError
+ */
+export function checkProblem(
+  { tests, limits: stated = {} }: Definition,
+  program: ValidatedRequest,
+  { languages }: Pick<Dependencies, "languages">,
+): void {
+  const { submit } = program;
+  const language = languages.resolve(submit.language);
+  if (!language) return;
+  const { compile, execute } = languages.ceilingsFor(language, submit.profile);
+  for (const { limits } of tests) checkCeilings("problem.limits", limits, language, execute);
+  if (compile) checkCeilings("problem.limits.compile", stated.compile ?? {}, language, compile);
+  const bytes = sourceBytes(submit);
+  const { codeBytes = bytes } = stated;
+  if (bytes > codeBytes) throw invalid("code", `the problem permits ${codeBytes} bytes of source, not ${bytes}`);
+}
+
+function sourceBytes({ code, options }: SubmitRequest): number {
+  return (options?.files ?? []).reduce((sum, { data }) => sum + data.length, Buffer.byteLength(code));
+}
+
+/**
+ * An answer must not be longer than what a program can write. The checkers that are programs and regular expressions do not compare the
+ * answer with the output byte by byte. @throws ClientError
+ */
+function checkAnswers(
+  at: number,
+  answers: readonly Buffer[],
+  { spec, limits }: { readonly spec: CheckerSpec; readonly limits: RequestedLimits },
+  { submit }: ValidatedRequest,
+  { languages }: Pick<Dependencies, "languages">,
+): void {
+  const language = languages.resolve(submit.language);
+  if (!language || spec.type === "program" || spec.type === "regex") return;
+  const { execute } = languages.limitsForTest(language, submit.profile, { execute: limits });
+  const { stdoutBytes } = lowered(execute, submit.options?.limits ?? {});
+  if (answers.length > 0 && answers.every(({ length }) => length > stdoutBytes))
+    throw invalid(`tests.${at}.expected`, `is longer than the ${stdoutBytes} bytes that the program can write`);
 }
 
 function toContents({ stdin = "", expected }: TestFields, at: number, spec: CheckerSpec): Buffer[] {
@@ -300,7 +367,7 @@ function toChecker(
   if (reserved !== undefined) throw invalid("checker.files", `${echo(reserved)} is a directory of the checker's box`);
   checkMaps(source);
   for (const arg of args) if (arg.includes("\0") || !arg.isWellFormed()) throw invalid("checker.args", "is not text");
-  const { submit, refusal } = toSubmitRequest(source, caller, dependencies);
+  const { submit, refusal } = toJudgedProgram(source, caller, dependencies);
   if (refusal) throw refusal;
   const kind = { ...(interactive ? { interactive } : {}), ...(passes === undefined ? {} : { passes }) };
   return { spec: { type, interface: called, language: submit.language, args, ...kind }, program: programOf(submit) };

@@ -1,9 +1,14 @@
 import { z } from "zod";
 import { type ClientError, clientError, type ErrorCode, echo } from "../../domain/error.ts";
-import { MAX_CONTENT_BYTES } from "../../domain/judgement.ts";
 import { isProfileName, type ProfileName } from "../../domain/limits.ts";
 import { MAX_RUNS } from "../../domain/program-options.ts";
-import { type Caller, MAX_CODE_BYTES, MAX_STDIN_BYTES, type SubmitRequest } from "../../domain/submission.ts";
+import {
+  type Caller,
+  MAX_CODE_BYTES,
+  MAX_FOREIGN_INPUT_BYTES,
+  MAX_STDIN_BYTES,
+  type SubmitRequest,
+} from "../../domain/submission.ts";
 import { listed } from "../../languages/load.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { named } from "../named-schemas.ts";
@@ -106,9 +111,11 @@ export interface ValidatedRequest {
   readonly takesInput: boolean;
 }
 
-/** What clients of another service's API can send beyond the fields of our own. */
-interface Foreign {
-  /** The input, instead of the field `stdin`: it may be as large as that of a test, because those services have no smaller limit. */
+/** What a request can have beyond the contract of POST /api/submit. */
+interface BeyondContract {
+  /** The most bytes of the source: for a judgement, the operator decides. */
+  readonly mostCodeBytes?: number;
+  /** The input, instead of the field `stdin`, up to MAX_FOREIGN_INPUT_BYTES. */
   readonly input?: Buffer;
 }
 
@@ -120,17 +127,17 @@ export function toSubmitRequest(
   body: unknown,
   caller: Caller,
   { languages, workers }: Pick<Dependencies, "languages" | "workers">,
-  { input }: Foreign = {},
+  { input, mostCodeBytes = MAX_CODE_BYTES }: BeyondContract = {},
 ): ValidatedRequest {
   const fields = checkShape(body);
-  const code = contentOf(fields, "code");
-  const stdin = input ?? contentOf(fields, "stdin") ?? "";
+  const code = contentOf(fields, "code", mostCodeBytes);
+  const stdin = input ?? contentOf(fields, "stdin", MAX_STDIN_BYTES) ?? "";
   if (code === undefined && fields.entry === undefined) throw clientError("fieldMissing", ["code"]);
   if (code !== undefined && code.length === 0) throw clientError("codeEmpty", []);
   const codeBytes = Buffer.byteLength(code ?? "");
-  if (codeBytes > MAX_CODE_BYTES) throw clientError("codeTooLarge", [codeBytes]);
+  if (codeBytes > mostCodeBytes) throw clientError("codeTooLarge", [codeBytes, mostCodeBytes]);
   const stdinBytes = Buffer.byteLength(stdin);
-  const mostStdin = input ? MAX_CONTENT_BYTES : MAX_STDIN_BYTES;
+  const mostStdin = input ? MAX_FOREIGN_INPUT_BYTES : MAX_STDIN_BYTES;
   if (stdinBytes > mostStdin) throw clientError("stdinTooLarge", [stdinBytes, mostStdin]);
   const language = languages.resolve(fields.language);
   const available = workers.languages();
@@ -200,13 +207,13 @@ function checkNames(names: readonly string[]): void {
 }
 
 /** The value of the field `name` as text, or of its form in base64 as bytes; undefined if the request has neither. */
-function contentOf(fields: Fields, name: "code" | "stdin"): string | Buffer | undefined {
+function contentOf(fields: Fields, name: "code" | "stdin", mostBytes: number): string | Buffer | undefined {
   const [text, encoded] = [fields[name], fields[`${name}_base64`]];
   if (encoded === undefined) return text === undefined ? undefined : checkText(name, text);
   if (text !== undefined) throw clientError("invalidRequest", [`${name}_base64`, `${name} is given as well`]);
   const bytes = leastBytes({ base64: encoded });
-  if (name === "code" && bytes > MAX_CODE_BYTES) throw clientError("codeTooLarge", [bytes]);
-  if (name === "stdin" && bytes > MAX_STDIN_BYTES) throw clientError("stdinTooLarge", [bytes, MAX_STDIN_BYTES]);
+  if (name === "code" && bytes > mostBytes) throw clientError("codeTooLarge", [bytes, mostBytes]);
+  if (name === "stdin" && bytes > mostBytes) throw clientError("stdinTooLarge", [bytes, mostBytes]);
   return decodeBase64(`${name}_base64`, encoded);
 }
 

@@ -4,7 +4,7 @@ import { proofs } from "../../domain/explain/proofs.ts";
 import { cutStreams, usage } from "../../domain/explain/usage.ts";
 import { LongText } from "../../domain/json-pieces.ts";
 import { groupScores, type Judgement, rounded, verdictIn } from "../../domain/judgement.ts";
-import { forRun, lowered } from "../../domain/program-options.ts";
+import { lowered } from "../../domain/program-options.ts";
 import { toLongRecord } from "../../domain/record.ts";
 import type { Submission } from "../../domain/submission.ts";
 import type { Languages } from "../../languages/load.ts";
@@ -94,9 +94,9 @@ export function judgementDetailOf({ found, judgement, program }: ReadJudgement, 
 function limitsOf({ judgement, program }: Pick<ReadJudgement, "judgement" | "program">, languages: Languages) {
   const language = languages.resolve(judgement.language);
   if (!language) return [];
-  const { execute } = languages.limitsFor(language, judgement.profile);
   return judgement.definition.tests.map(({ limits }): TestLimits => {
-    const { cpuMs, wallMs, memoryBytes } = lowered(execute, forRun(program.options, { limits })?.limits ?? {});
+    const { execute } = languages.limitsForTest(language, judgement.profile, { execute: limits });
+    const { cpuMs, wallMs, memoryBytes } = lowered(execute, program.options?.limits ?? {});
     return { cpuMs, wallMs, memoryBytes };
   });
 }

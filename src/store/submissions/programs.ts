@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
-import { type Definition, mostPoints } from "../../domain/judgement.ts";
-import { forRun } from "../../domain/program-options.ts";
+import { type Definition, mostPoints, statedLimits } from "../../domain/judgement.ts";
+import { withArguments } from "../../domain/program-options.ts";
 import type { Program } from "../../domain/submission.ts";
 import type { Schema } from "../database/schema.ts";
 import { decodeProgram, PROGRAM_COLUMNS, toProgram } from "./rows.ts";
@@ -71,12 +71,13 @@ async function loadRuns(
     const [stdin = Buffer.alloc(0), ...answers] = contents.get(number) ?? [];
     const meta = definition.tests[number];
     loaded.set(seq, {
-      program: { ...program, stdin, options: forRun(program.options, meta ?? { limits: {} }) },
+      program: { ...program, stdin, options: withArguments(program.options, meta?.args) },
       test: {
         judgementSeq,
         points: mostPoints(definition, number),
         checker: meta?.checker ?? definition.checker,
         checkerProgram: checker && decodeProgram(checker),
+        ...statedLimits(definition, number),
         answers,
       },
     });

@@ -1,5 +1,6 @@
 import type { CheckerSpec } from "../../domain/check.ts";
 import type { ClaimedForeignRequest, ForeignRequest } from "../../domain/foreign-api.ts";
+import type { StatedLimits } from "../../domain/limits.ts";
 import type { Progress } from "../../domain/progress.ts";
 import type { Program, Submission } from "../../domain/submission.ts";
 import type { NewJudgement } from "../judgements/types.ts";
@@ -29,6 +30,9 @@ export interface ClaimedTest {
   readonly checker: CheckerSpec;
   /** The checker, if it is a program. */
   readonly checkerProgram: Program | null;
+  /** What the problem states for the steps of the program, and for those of the checker. */
+  readonly limits: StatedLimits;
+  readonly checkerLimits: StatedLimits;
   /** The answers. An output that matches any of them is right. */
   readonly answers: readonly Buffer[];
 }

@@ -11,9 +11,9 @@ export function someLanguages(
 ): Languages {
   const list = names.map((name) => change(all.resolve(name) as Language));
   return {
+    ...all,
     list: () => list,
     resolve: (name) => list.find((language) => language.name === name),
-    limitsFor: all.limitsFor,
   };
 }
 

@@ -44,7 +44,7 @@ print("none")`,
   ],
   "prints nothing": ["pass", "WA"],
   "closes its output": ["import os; os.close(1)", "WA"],
-  "prints the answer and more than fits": ["print(7)\nfor _ in range(3000): print(' ' * 1000)", "WA"],
+  "prints the answer and more than fits": ["print(7)\nfor _ in range(9000): print(' ' * 1000)", "WA"],
   "prints the answer among zero bytes": ["print('7' + chr(0))", "WA"],
   "prints the answer to standard error": ["import sys; print(7, file=sys.stderr)", "WA"],
   "prints the answer from a process that outlives it": [

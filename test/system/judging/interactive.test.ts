@@ -127,7 +127,7 @@ const CONTESTANTS: Readonly<Record<string, readonly [code: string, verdict: stri
   "computes forever in its turn": ["print(5, flush=True); input()\nwhile True: pass", "TLE"],
   "sends one byte now and then": ["import time\nwhile True: print(end='1', flush=True); time.sleep(0.01)", "TLE"],
   floods: ["import os\nwhile True: os.write(1, b'1' * 65536)", "WA|TLE"],
-  "floods and ends": ["import os\nfor _ in range(100): os.write(1, b'1' * 65536)", "WA"],
+  "floods and ends": ["import os\nfor _ in range(200): os.write(1, b'1' * 65536)", "WA"],
   "uses too much memory": ["print(5, flush=True); input(); x = bytearray(1 << 33)", "MLE|RE"],
   "closes its output": ["import os; os.close(1); input()", "WA", /not a number/],
   "closes both": ["import os, time; os.close(1); os.close(0); time.sleep(60)", "TLE|WA"],
@@ -185,7 +185,7 @@ const INTERACTORS: Readonly<Record<string, readonly [code: string, message: RegE
   "does not compile": ["def", /exit code 1|does not compile/],
   "computes forever": ["while True: pass", /TLE/],
   "floods and accepts": [
-    "import os\nfor _ in range(40): os.write(1, b'x' * 65536)\nraise SystemExit(42)",
+    "import os\nfor _ in range(140): os.write(1, b'x' * 65536)\nraise SystemExit(42)",
     /exceeds its limit/,
   ],
   "forks without end": ["import os\nwhile True: os.fork()", /PLE/],

@@ -7,11 +7,20 @@ import { judge } from "./judged.ts";
 const LIMIT = { timeout: 120_000 };
 const product = useProduct({ workers: 2 });
 
-/** Bytes of standard output in the profile `judge`. */
-const MOST = 1_048_576;
+/** Bytes of standard output of a program and of an interactor, if the problem states no limit. */
+const MOST = 8_388_608;
 const WITHIN = [1, MOST - 65_536, MOST - 1, MOST];
 /** Sizes of an output: around the limit, beyond it by the size of the pipe, and far beyond it. */
-const BEYOND = [MOST + 1, MOST + 4, 1_050_000, 1_060_000, MOST + 65_535, MOST + 65_536, MOST + 65_537, 10_000_000];
+const BEYOND = [
+  MOST + 1,
+  MOST + 4,
+  MOST + 1_424,
+  MOST + 11_424,
+  MOST + 65_535,
+  MOST + 65_536,
+  MOST + 65_537,
+  10_000_000,
+];
 
 /** The sizes with which every pair of programs is tested. A plain run tests the other sizes with one pair only. */
 const OF_EACH_PAIR = SKIPS_LONG ? [MOST, MOST + 1, MOST + 65_536] : [...WITHIN, ...BEYOND];
@@ -81,7 +90,7 @@ describe("output of an interactor", { concurrency: 2 }, () => {
       for (const size of sizes(BEYOND))
         test(`of ${size} bytes is its own failure: it ${sender}, the program ${reader}`, LIMIT, async () => {
           const judged = await run(size);
-          const message = "the output of the interactor exceeds its limit of 1048576 bytes";
+          const message = "the output of the interactor exceeds its limit of 8388608 bytes";
           assert.deepEqual([judged.verdict, judged.runs[0]?.message], ["IE", message], JSON.stringify(judged));
         });
     }

@@ -226,8 +226,8 @@ test(
     await assert.rejects(verified({ ...PACKAGES.factors, ...large }), {
       message: "output_validator: a program has at most 48 files and 1048576 bytes",
     });
-    await assert.rejects(verified({ ...PACKAGES.thirds, "data/secret/1.in": "1 ".repeat(2_097_153) }), {
-      message: "data/secret/1.in: an input or an answer has at most 4194304 bytes",
+    await assert.rejects(verified({ ...PACKAGES.thirds, "data/secret/1.in": "1 ".repeat(8_388_609) }), {
+      message: "data/secret/1.in: an input or an answer has at most 16777216 bytes",
     });
     const result = await verified({
       ...PACKAGES.thirds,
@@ -312,8 +312,11 @@ test("an import stores no time limit that its submissions do not support", LIMIT
     ],
     [{ "submissions/accepted/two/main.c": "int main(" }, /^submissions\/accepted\/two: cannot .*: CE on sample\/1/],
     [
-      { "submissions/accepted/sum.py": `${busy(0.9)}${SUMS}` },
-      /^the package: the time limit of 5 s is above the 4 s of/,
+      {
+        "problem.yaml": `${PACKAGES.sum["problem.yaml"]}limits: {time_multiplier: 30}\n`,
+        "submissions/accepted/sum.py": `${busy(0.9)}${SUMS}`,
+      },
+      /^the package: the time limit of \d\d s is above the 20 s that this service permits/,
     ],
   ];
   for (const [changes, message] of cases) await assert.rejects(imported({ ...QUICK_SUM, ...changes }), { message });

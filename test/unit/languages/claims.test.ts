@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { PROFILE_NAMES } from "../../../src/domain/limits.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { read, rows, section } from "../../support/repo/documents.ts";
@@ -20,9 +21,16 @@ test("the time that one claim holds a slot, as docs/security.md states it, follo
     profile,
     Number(secs) * 1_000,
   ]);
-  // A program that is compiled and run, then its checker, which has the limits of the profile judge.
   assert.deepEqual(stated, [
-    ["judge", longest("judge") + longest("judge")],
-    ["agent", longest("agent") + longest("judge")],
+    ["judge", longest("judge")],
+    ["agent", longest("agent")],
   ]);
+  // A program that is compiled and run, then its checker, each with the highest limits that a problem can state.
+  const judged = languages.list().flatMap((language) =>
+    PROFILE_NAMES.map((profile) => {
+      const { compile, execute } = languages.ceilingsFor(language, profile);
+      return (compile?.wallMs ?? 0) + execute.wallMs;
+    }),
+  );
+  assert.equal(Number(/(\d+) s for a run of a judgement/.exec(bound)?.[1]) * 1_000, 2 * Math.max(...judged));
 });

@@ -132,8 +132,8 @@ const WRONG: Readonly<Record<string, readonly [init: string, message: RegExp]>> 
     /test_cases: has more than 500 tests$/,
   ],
   "more output than a program can write": [
-    `${ONE}output_limit_length: 25165824\n`,
-    /output_limit_length: at most 1048576 bytes$/,
+    `${ONE}output_limit_length: 25165825\n`,
+    /output_limit_length: at most 16777216 bytes \(ASSAY_CEILINGS\)$/,
   ],
 };
 for (const [name, [init, message]] of Object.entries(WRONG))

@@ -41,7 +41,7 @@ test("a wrong package is rejected with its file and line", () => {
       /^problem\.yaml:5: limits\.validation_passes/,
     ],
     [
-      { "problem.yaml": `${HEAD}type: [scoring, multi-pass]\nlimits:\n  validation_passes: 21\n` },
+      { "problem.yaml": `${HEAD}type: [scoring, multi-pass]\nlimits:\n  validation_passes: 101\n` },
       /^problem\.yaml:5: limits\.validation_passes/,
     ],
     [
@@ -81,20 +81,20 @@ test("a wrong package is rejected with its file and line", () => {
     ],
     // The memory limit is above that of the profile judge in some language, but not above that of other profiles.
     [
-      { "problem.yaml": `${HEAD}limits:\n  code: 10\n  memory: 300\n` },
-      /^problem\.yaml:5: limits\.memory: the profile judge has at most 256 MiB$/,
+      { "problem.yaml": `${HEAD}limits:\n  code: 10\n  memory: 2049\n` },
+      /^problem\.yaml:5: limits\.memory: the ceiling of this service is 2048 MiB \(ASSAY_CEILINGS\)$/,
     ],
     [{ "problem.yaml": `${HEAD}limits:\n  memory: 15\n` }, /^problem\.yaml:4: limits\.memory: at least 16 MiB/],
-    [{ "problem.yaml": `${HEAD}limits:\n  time_limit: 4.5\n` }, /^problem\.yaml:4: limits\.time_limit: .* 4 s$/],
-    [{ "problem.yaml": `${HEAD}limits:\n  output: 8\n` }, /^problem\.yaml:4: limits\.output: .* 1 MiB$/],
-    [{ "problem.yaml": `${HEAD}limits:\n  code: 1025\n` }, /^problem\.yaml:4: limits\.code: /],
+    [{ "problem.yaml": `${HEAD}limits:\n  time_limit: 20.5\n` }, /^problem\.yaml:4: limits\.time_limit: .* 20 s \(/],
+    [{ "problem.yaml": `${HEAD}limits:\n  output: 17\n` }, /^problem\.yaml:4: limits\.output: .* 16 MiB \(/],
+    [{ "problem.yaml": `${HEAD}limits:\n  code: 257\n` }, /^problem\.yaml:4: limits\.code: .* 256 KiB \(/],
     [
-      { "problem.yaml": `${HEAD}limits:\n  compilation_memory: 513\n` },
-      /^problem\.yaml:4: limits\.compilation_memory: .* 512 MiB$/,
+      { "problem.yaml": `${HEAD}limits:\n  compilation_memory: 2049\n` },
+      /^problem\.yaml:4: limits\.compilation_memory: .* 2048 MiB \(/,
     ],
     [
-      { "problem.yaml": `${HEAD}limits:\n  validation_time: 60\n` },
-      /^problem\.yaml:4: limits\.validation_time: .* 4 s$/,
+      { "problem.yaml": `${HEAD}limits:\n  validation_time: 59\n` },
+      /^problem\.yaml:4: limits\.validation_time: .* 20 s \(/,
     ],
     [
       { "problem.yaml": "problem_format_version: 2025-09\nname: a\n" },
@@ -164,31 +164,33 @@ function assertFault(texts: PackageTexts, error: RegExp): void {
 }
 
 test("an input or an answer that is too large is a fault with its path", () => {
-  const large = "1".repeat(4_194_305);
+  const large = "1".repeat(16_777_217);
   assertFault(
     { ...PACKAGES.sum, "data/secret/2-large.in": large },
-    /^data\/secret\/2-large\.in: .* at most 4194304 bytes$/,
+    /^data\/secret\/2-large\.in: .* at most 16777216 bytes$/,
   );
   assertFault({ ...PACKAGES.sum, "data/secret/2-large.ans": large }, /^data\/secret\/2-large\.ans: .* at most/);
-  const both = "1".repeat(3_500_000);
+  const both = "1".repeat(13_000_000);
   const checked = { ...PACKAGES.echo, "data/secret/1.in": both, "data/secret/1.ans": both };
-  assertFault(checked, /^data\/secret\/1\.in: with its answer, it has at most 6291456 bytes for a validator$/);
+  assertFault(checked, /^data\/secret\/1\.in: with its answer, it has at most 25165824 bytes for a validator$/);
 });
 
 test("an answer that no program can write is a fault with its path, unless a validator of the package reads it", () => {
-  const [most, more] = ["7\n".repeat(524_288), "7\n".repeat(524_289)];
-  for (const [texts, fits] of [
-    [PACKAGES.sum, "sample/1"],
-    [PACKAGES.sum, "secret/2-large"],
-    [PACKAGES.thirds, "secret/2"],
+  const MIB = 1_048_576;
+  // The last package states 1 MiB of output, the other one has the default of its format.
+  for (const [texts, fits, bytes] of [
+    [PACKAGES.sum, "sample/1", 8 * MIB],
+    [PACKAGES.sum, "secret/2-large", 8 * MIB],
+    [PACKAGES.thirds, "secret/2", MIB],
   ] as const) {
+    const most = "7\n".repeat(bytes / 2);
     assertFault(
-      { ...texts, [`data/${fits}.ans`]: more },
-      new RegExp(`^data/${fits}\\.ans: has more than the 1048576 bytes that a program can write$`),
+      { ...texts, [`data/${fits}.ans`]: `${most}7\n` },
+      new RegExp(`^data/${fits}\\.ans: has more than the ${bytes} bytes that a program can write$`),
     );
     assert.ok(read({ ...texts, [`data/${fits}.ans`]: most }));
   }
-  assert.ok(read({ ...PACKAGES.words, "data/secret/1.ans": more }));
+  assert.ok(read({ ...PACKAGES.words, "data/secret/1.ans": "7\n".repeat(5 * MIB) }));
 });
 
 test("a package of 20,000 small files is read in a few seconds", () => {

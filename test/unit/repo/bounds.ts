@@ -81,7 +81,9 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/system/launcher/refused.test.ts",
     "test/system/launcher/stored-files.test.ts",
   ],
-  "answers of a test": ["test/integration/http/judgements.test.ts"],
+  "input and answers of a test": ["test/integration/http/judgements.test.ts", "test/system/judging/limits.test.ts"],
+  "output that a judgement stores": ["test/system/judging/limits.test.ts"],
+  "limits that a problem states": ["test/system/judging/limits.test.ts", "test/system/setup/ceilings.test.ts"],
   "compiled programs that a worker keeps": ["test/unit/worker/artifacts.test.ts"],
   "runtimes that wait for submissions": ["test/unit/worker/runtimes.test.ts"],
   "pending work of a suspended account or dropped queue": [

@@ -282,7 +282,7 @@ class JudgementProblem(TypedDict):
 class JudgementRequest(TypedDict):
     # Name or alias of a language; GET /api/languages lists the names, except for plaintext, executable and multifile
     language: str
-    # Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
+    # Source, up to 262144 bytes of UTF-8 unless the operator sets another bound. It is required unless there is `code_base64` or `entry`
     code: NotRequired[str]
     # Set of limits. The key must allow the profile. Without this field, the default profile of the key holds
     profile: NotRequired[Profile]
@@ -566,14 +566,14 @@ class ProgramChecker(TypedDict):
     interface: Literal["kattis", "testlib"]
     # Name or alias of a language; GET /api/languages lists the names, except for plaintext, executable and multifile
     language: str
-    # Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
-    code: NotRequired[str]
     # Source of the program in base64, instead of `code`
     code_base64: NotRequired[str]
     # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program. A path has up to 8 names, each of at most 255 bytes, and 1024 bytes in all. A name has letters, digits, punctuation and symbols of any script except `\ : * ? " < > |`, and spaces inside of it. It does not begin with `.`, `-` or `@`. Paths are normalized to Unicode's form NFC
     files: NotRequired[dict[str, Content]]
     # Path of the file in `files` that is compiled and run instead of `code`
     entry: NotRequired[str]
+    # Source, up to 262144 bytes of UTF-8 unless the operator sets another bound. It is required unless there is `code_base64` or `entry`
+    code: NotRequired[str]
     # Arguments that follow those of the interface
     args: NotRequired[list[str]]
     # Whether the checker runs together with the program, so that each reads the output of the other
