@@ -101,6 +101,9 @@ export interface CaseResult {
    * The first difference, or the error message of the record
    */
   message: string | null;
+  /**
+   * What the program wrote, of which the first MiB is stored
+   */
   stdout: string;
   stderr: string;
   exit_code: number | null;
@@ -283,7 +286,7 @@ export interface JudgeRequest {
    */
   language: string;
   /**
-   * Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
+   * Source, up to 262144 bytes of UTF-8 unless the operator sets another bound. It is required unless there is `code_base64` or `entry`
    */
   code?: string;
   /**

@@ -8,6 +8,7 @@ import { named } from "../named-schemas.ts";
 import { route } from "../route.ts";
 import { addJudgement } from "./accept-judgement.ts";
 import { submissionId } from "./fields.ts";
+import { judgedCode } from "./judgement-request.ts";
 import { endedJudgement, JUDGEMENT_ERRORS, judgementVerdict } from "./judgements.ts";
 import { invalidPart, submitBody } from "./submit-request.ts";
 
@@ -28,6 +29,7 @@ export const judgeBody = named(
   z
     .strictObject({
       ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true, live_input: true, runs: true }).shape,
+      code: judgedCode,
       cases: z.array(oneCase).min(1).max(MAX_CASES),
       checker: z
         .enum(CHECKER_TYPES)
@@ -48,7 +50,7 @@ const caseResult = named(
     verdict: judgementVerdict,
     passed: z.boolean(),
     message: z.string().nullable().describe("The first difference, or the error message of the record"),
-    stdout: z.string(),
+    stdout: z.string().describe("What the program wrote, of which the first MiB is stored"),
     stderr: z.string(),
     exit_code: z.int().nullable(),
     cpu_time_secs: z.number().nullable(),

@@ -79,7 +79,7 @@ const floats = named(
 const builtIn = named("BuiltInChecker", z.union([plain, tokens, floats]));
 
 /** The source of a program or of a checker. toJudgedProgram() checks its size. */
-const judgedCode = z
+export const judgedCode = z
   .string()
   .meta({
     minLength: 1,

@@ -92,6 +92,7 @@ class CaseResult(TypedDict):
     passed: bool
     # The first difference, or the error message of the record
     message: str | None
+    # What the program wrote, of which the first MiB is stored
     stdout: str
     stderr: str
     exit_code: int | None
@@ -207,7 +208,7 @@ class Isolation(TypedDict):
 class JudgeRequest(TypedDict):
     # Name or alias of a language; GET /api/languages lists the names, except for plaintext, executable and multifile
     language: str
-    # Source of the program, 1 to 65536 bytes of UTF-8. It is required unless the request has `code_base64` or `entry`
+    # Source, up to 262144 bytes of UTF-8 unless the operator sets another bound. It is required unless there is `code_base64` or `entry`
     code: NotRequired[str]
     # Set of limits. The key must allow the profile. Without this field, the default profile of the key holds
     profile: NotRequired[Profile]
