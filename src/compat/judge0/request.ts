@@ -57,19 +57,17 @@ export async function translate(body: unknown, caller: Caller, base64: boolean, 
   }
   const { execute } = known.languages.limitsFor(language, caller.defaultProfile);
   const { settings, limits } = settingsOf(fields, execute, faults);
-  const bytes = (name: string, encoded = base64) => bytesOf(fields, name, encoded, faults);
-  const [code, stdin, expectedOutput] = [bytes("source_code"), bytes("stdin"), bytes("expected_output")];
-  const sizes = [
-    ["source_code", code, MAX_FILES_BYTES],
-    ["stdin", stdin, MAX_FOREIGN_INPUT_BYTES],
-    ["expected_output", expectedOutput, MAX_FOREIGN_INPUT_BYTES],
-  ] as const;
-  for (const [name, sent, most] of sizes)
-    if (sent && sent.length > most) faults.add(name, `is too long (maximum is ${most} bytes)`);
+  const bytes = (name: string, most: number) => bytesOf(fields, name, { base64, most }, faults);
+  const code = bytes("source_code", MAX_FILES_BYTES);
+  const [stdin, expectedOutput] = [
+    bytes("stdin", MAX_FOREIGN_INPUT_BYTES),
+    bytes("expected_output", MAX_FOREIGN_INPUT_BYTES),
+  ];
   const compilerOptions = lineOf(fields, "compiler_options", faults);
   const args = lineOf(fields, "command_line_arguments", faults);
   checkOptions(compilerOptions, language, known, faults);
-  const additionalFiles = bytes("additional_files", true);
+  const archive = { base64: true, most: MAX_ARCHIVE_BYTES };
+  const additionalFiles = bytesOf(fields, "additional_files", archive, faults);
   const files = await filesOf(additionalFiles, faults);
   const script = checkSource({ language, code, files, additionalFiles }, faults);
   const longSource = code && code.length > MAX_CODE_BYTES ? language.source : null;
@@ -108,19 +106,29 @@ function textIn(fields: Fields, name: string): unknown {
   return typeof value === "number" && Number.isFinite(value) ? String(value) : value;
 }
 
-/** The bytes of a text; null if the field is absent or has a fault. */
-function bytesOf(fields: Fields, name: string, base64: boolean, faults: Faults): Buffer | null {
+/** A text in base64 has at most so many characters for each of its bytes, with white space. */
+const MOST_CHARACTERS = 2;
+
+/** The bytes of a text, which are at most `most`; null if the field is absent or has a fault. A longer text is not decoded. */
+function bytesOf(
+  fields: Fields,
+  name: string,
+  { base64, most }: { readonly base64: boolean; readonly most: number },
+  faults: Faults,
+): Buffer | null {
   const value = textIn(fields, name) ?? null;
   if (value === null) return null;
-  if (typeof value !== "string") faults.add(name, "is not a text");
-  else if (!base64 && !value.isWellFormed()) faults.add(name, "has half of a surrogate pair");
-  else if (!base64) return Buffer.from(value, "utf8");
-  else {
-    const bytes = decodeBase64(value);
-    if (bytes) return bytes;
-    faults.add(name, "is not base64");
-  }
-  return null;
+  const fault = (text: string) => {
+    faults.add(name, text);
+    return null;
+  };
+  if (typeof value !== "string") return fault("is not a text");
+  const tooLong = `is too long (maximum is ${most} bytes)`;
+  if (value.length > (base64 ? MOST_CHARACTERS * most : most)) return fault(tooLong);
+  if (!base64 && !value.isWellFormed()) return fault("has half of a surrogate pair");
+  const bytes = base64 ? decodeBase64(value) : Buffer.from(value, "utf8");
+  if (!bytes) return fault("is not base64");
+  return bytes.length > most ? fault(tooLong) : bytes;
 }
 
 /**
@@ -187,7 +195,6 @@ async function filesOf(archive: Buffer | null, faults: Faults): Promise<Readonly
     return new Map<string, Buffer>();
   };
   if (archive === null || archive.length === 0) return new Map();
-  if (archive.length > MAX_ARCHIVE_BYTES) return refused(`is too long (maximum is ${MAX_ARCHIVE_BYTES} bytes)`);
   try {
     const all = await filesFromZip(archive, { files: MAX_ENTRIES, bytes: MAX_FILES_BYTES });
     const files = new Map([...all].filter(([path]) => !ADDED_BY_MACOS.test(path)));

@@ -41,11 +41,15 @@ export function inJudge0(limits: Limits, name: LimitName): number {
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** The most characters of a number. */
+const MAX_NUMBER = 64;
+
 /** The number in a field. As in Judge0, the field can have it as text. Null if the field is empty or absent, or has a fault. */
 export function numberOf(fields: Fields, name: string, faults: Faults): number | null {
   const value = fields[name] ?? "";
   if (value === "") return null;
-  const number = typeof value === "string" && /^\s*[+-]?\d{1,15}(\.\d{1,15})?\s*$/.test(value) ? Number(value) : value;
+  const isShort = typeof value === "string" && value.length <= MAX_NUMBER;
+  const number = isShort && /^\s*[+-]?\d{1,15}(\.\d{1,15})?\s*$/.test(value) ? Number(value) : value;
   if (typeof number === "number" && Number.isFinite(number)) return number;
   faults.add(name, "is not a number");
   return null;

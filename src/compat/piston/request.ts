@@ -1,8 +1,8 @@
 import { clientError, echo } from "../../domain/error.ts";
 import type { Language } from "../../domain/language.ts";
 import { LIMIT_FIELDS, type Limits } from "../../domain/limits.ts";
-import { PATH_RULE, toFilePath } from "../../domain/program-options.ts";
-import { type Caller, MAX_CODE_BYTES } from "../../domain/submission.ts";
+import { MAX_FILES_BYTES, PATH_RULE, toFilePath } from "../../domain/program-options.ts";
+import { type Caller, MAX_CODE_BYTES, MAX_FOREIGN_INPUT_BYTES } from "../../domain/submission.ts";
 import type { Dependencies } from "../../http/dependencies.ts";
 import { findRuntime, type Runtime } from "./runtimes.ts";
 
@@ -49,6 +49,8 @@ export function readProgram(
   const limits = readLimits(given, language, dependencies.languages.limitsFor(language, caller.defaultProfile));
   const { stdin = "", args = [] } = withoutNulls(given);
   if (typeof stdin !== "string") throw invalid("stdin must be a string");
+  if (stdin.length > MAX_FOREIGN_INPUT_BYTES)
+    throw clientError("stdinTooLarge", [stdin.length, MAX_FOREIGN_INPUT_BYTES]);
   if (!stdin.isWellFormed()) throw clientError("notUnicode", ["stdin"]);
   if (!Array.isArray(args) || args.some((one) => typeof one !== "string"))
     throw invalid("args must be an array of strings");
@@ -74,6 +76,8 @@ function readFiles(files: unknown): File[] {
     const { name, content, encoding = "utf8" } = withoutNulls(file);
     const where = `files[${at}]`;
     if (typeof content !== "string") throw invalid(`${where}.content is required and must be a string`);
+    // No encoding has more than two characters for a byte.
+    if (content.length > 2 * MAX_FILES_BYTES) throw invalid(`${where}.content has more than ${MAX_FILES_BYTES} bytes`);
     if (name !== undefined && typeof name !== "string") throw invalid(`${where}.name must be a string`);
     const path = name ? toFilePath(name) : undefined;
     if (path === null) throw invalid(`${where}.name is not possible: ${echo(name as string)}: ${PATH_RULE}`);

@@ -93,3 +93,22 @@ test("a form has at most 4 MiB", LIMIT, async (t) => {
   assert.equal((await send(4 * MEBIBYTE)).status, 413);
   assert.equal((await send(2 * MEBIBYTE)).status, 422);
 });
+
+test("a text beyond its bound is refused, also if it has few bytes in base64", LIMIT, async (t) => {
+  const { ask } = await startHttp(t, { open: temporaryStore });
+  const long = " ".repeat(10 * MEBIBYTE);
+  const post = (more: object) =>
+    ask({ method: "POST", path: "/judge0/submissions?base64_encoded=true", body: { ...PYTHON, ...more } });
+  for (const field of ["source_code", "stdin", "expected_output", "additional_files", "cpu_time_limit"]) {
+    const { status, json } = await post({ source_code: "MQ==", [field]: long });
+    assert.deepEqual([status, Object.keys(json)], [422, [field]]);
+    assert.match(json[field][0], /^is (too long|not a number)/);
+  }
+  for (const encoding of ["utf8", "base64", "hex"]) {
+    const files = [{ content: "1" }, { content: "ab".repeat(2 * MEBIBYTE), encoding }];
+    const body = { language: "python", version: "*", files };
+    const { status, json } = await ask({ method: "POST", path: "/piston/api/v2/execute", body });
+    assert.equal(status, 400);
+    assert.match(json.message, /^files\[1\]\.content has more than 1048576 bytes/);
+  }
+});
