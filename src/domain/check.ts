@@ -24,6 +24,8 @@ export interface Checker {
 
 /** How a checker that is a program is called (src/worker/checker-interfaces.ts): the interfaces that a request can name. */
 export const CHECKER_INTERFACES = ["kattis", "testlib"] as const;
+/** The interfaces that only packages use. */
+const PACKAGE_INTERFACES = ["kattis-partial", "dmoj", "dmoj-testlib", "dmoj-coci", "dmoj-peg"] as const;
 
 /** Paths that a checker's own files must not have, because its box has the files of the test there. */
 export const CHECKER_RESERVED = /^(judge|feedback)(\/|$)/;
@@ -40,11 +42,16 @@ export const MAX_PASSES = 100;
 /** A checker that is itself a program; its source is stored with the tests. */
 export interface ProgramChecker {
   readonly type: "program";
-  /** `dmoj` occurs only in packages of DMOJ. */
-  readonly interface: (typeof CHECKER_INTERFACES)[number] | "dmoj";
+  readonly interface: (typeof CHECKER_INTERFACES | typeof PACKAGE_INTERFACES)[number];
   readonly language: string;
   /** Arguments after those of the interface. */
   readonly args: readonly string[];
+  /** Set if `args` are all arguments, in place of those of the interface. */
+  readonly hasOwnArgs?: true;
+  /** Set if its box also has the source of the submission, and what was measured of its run, in files (src/worker/checker-interfaces.ts). */
+  readonly readsRun?: true;
+  /** Set if users do not see what it writes, unless it has failed. */
+  readonly isSilent?: true;
   /** Set for an interactor: it runs at the same time as the program, and each of the two reads the output of the other. */
   readonly interactive?: true;
   /** The most passes. After each pass, the checker decides whether another one follows. 1 by default. */
@@ -57,7 +64,7 @@ export type CheckerSpec = Checker | ProgramChecker;
 export interface Checked {
   /** IE: the checker failed. */
   readonly verdict: "AC" | "WA" | "IE";
-  /** The part of the points of the test that the program has earned, from 0 to 1. */
+  /** The part of the points of the test that the program has earned, from 0 to 1. With some interfaces, a wrong output can earn points. */
   readonly share: number;
   /** A message for users; null if there is nothing to explain. */
   readonly message: string | null;

@@ -1,6 +1,7 @@
 import type { Checked, CheckerSpec } from "./check.ts";
 import type { ProfileName, RequestedLimits, StatedLimits } from "./limits.ts";
 import type { Outcome } from "./outcome.ts";
+import type { StreamFiles } from "./program-options.ts";
 import type { Status } from "./submission.ts";
 
 /** Verdicts of a judgement and of its tests. WA: the output is wrong. CE: the program does not compile. The others are those of a run. */
@@ -51,6 +52,8 @@ export interface TestMeta {
   readonly limits: RequestedLimits;
   /** Arguments of the program, after those of the request. */
   readonly args?: readonly string[];
+  /** Names of files that stand for standard streams of the program. */
+  readonly streamFiles?: StreamFiles;
   /** The checker of this test, in place of that of the definition. If it is a program, it has the source that all such checkers share. */
   readonly checker?: CheckerSpec;
 }
@@ -61,6 +64,8 @@ export interface Definition {
   /** The groups, in the order of their first tests. */
   readonly groups: readonly TestGroup[];
   readonly tests: readonly TestMeta[];
+  /** The languages of submissions, by their names or the endings of their source files; any language if absent. */
+  readonly languages?: readonly string[];
   /**
    * Set if checkers can only accept or reject, because the request has neither points nor groups, or the problem has no scores.
    * Definitions that are older than this field do not have it.
@@ -280,7 +285,7 @@ export interface GroupScore {
 
 /**
  * The points of each group by its rule.
- * @param shares for each test, the part of its points that the program earned, from 0 to 1; 0 if the test is not AC.
+ * @param shares for each test, the part of its points that the program earned, from 0 to 1. Only a test that is AC or WA earns points.
  */
 export function groupScores(
   { tests, groups }: Pick<Definition, "tests" | "groups">,
@@ -340,7 +345,7 @@ export function resultOfRun(outcome: Outcome, checked: Checked | null): RunResul
   const verdict = verdictOfRun(outcome, checked);
   return {
     verdict,
-    share: verdict === "AC" ? (checked?.share ?? 0) : 0,
+    share: verdict === "AC" || verdict === "WA" ? (checked?.share ?? 0) : 0,
     message: shortened(checked?.message ?? outcome.result.errorMessage),
     cpuUsec: outcome.metrics?.cpuUsec ?? null,
     wallNs: outcome.metrics?.wallNs ?? null,

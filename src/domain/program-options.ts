@@ -49,6 +49,21 @@ export function toFilePath(text: string): string | null {
 
 export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
+/** The most characters of an option of a compiler. */
+const MAX_OPTION = 100;
+
+/** The first compiler option that the language does not list; such an option could name a file, a plugin or a program. */
+export function refusedOption(
+  options: readonly string[],
+  { compilerOptions = [] }: { readonly compilerOptions?: readonly string[] | undefined },
+): string | undefined {
+  const known = compilerOptions.map((expression) => new RegExp(`^(?:${expression})$`));
+  return options.find((option) => option.length > MAX_OPTION || !known.some((one) => one.test(option)));
+}
+
+/** The standard streams by the names of the files that stand for them. */
+export type StreamFiles = Readonly<Record<string, "stdin" | "stdout" | "stderr">>;
+
 /** What a request adds to the source and the input of its program. */
 export interface ProgramOptions {
   /** Files that are placed in /box with the source. Their names are paths. */
@@ -65,6 +80,8 @@ export interface ProgramOptions {
   readonly compileLimits?: RequestedLimits;
   /** Options of the compiler, after those of the language. */
   readonly compilerOptions?: readonly string[];
+  /** Names of files in /box that stand for standard streams of the program, such as input.txt. */
+  readonly streamFiles?: StreamFiles;
   /** If true, what the program writes to stderr becomes part of its stdout. */
   readonly stderrToStdout?: boolean;
   /** How often the program runs: one run after the other, until one is not accepted. Undefined for once. */
@@ -95,14 +112,20 @@ export function lowered(limits: Limits, requested: RequestedLimits): Limits {
   };
 }
 
-/** The options of a program with additional arguments. */
-export function withArguments(
+/** What a test adds to the options of a program. */
+export interface TestAdditions {
+  readonly args?: readonly string[] | undefined;
+  readonly streamFiles?: StreamFiles | undefined;
+}
+
+/** The options of a program with what a test adds. */
+export function withAdditions(
   options: ProgramOptions | undefined,
-  args: readonly string[] = [],
+  { args = [], streamFiles }: TestAdditions,
 ): ProgramOptions | undefined {
-  if (args.length === 0) return options;
+  if (args.length === 0 && !streamFiles) return options;
   const own = options ?? { files: [], entry: null, args: [], env: {}, limits: {} };
-  return { ...own, args: [...own.args, ...args] };
+  return { ...own, args: [...own.args, ...args], ...(streamFiles && { streamFiles }) };
 }
 
 /** JSON for the database and for the hash of a request. The fields always have this order. */
@@ -114,6 +137,7 @@ export function encodeProgramOptions({
   limits,
   compileLimits,
   compilerOptions,
+  streamFiles,
   stderrToStdout,
   runs,
 }: ProgramOptions): string {
@@ -127,6 +151,7 @@ export function encodeProgramOptions({
     // JSON omits undefined fields, so requests without these newer fields have the hash that they had in older releases.
     compileLimits: compileLimits && byField(compileLimits),
     compilerOptions,
+    streamFiles,
     stderrToStdout,
     runs,
   });

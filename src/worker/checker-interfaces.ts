@@ -1,7 +1,14 @@
 import type { Checked, ProgramChecker } from "../domain/check.ts";
 
 /** Paths of the files of the test in a checker's box. */
-export const FILES = { input: "judge/input", answer: "judge/answer", output: "judge/output" } as const;
+export const FILES = {
+  input: "judge/input",
+  answer: "judge/answer",
+  output: "judge/output",
+  /** The source of the submission, and what was measured of its run: only for checkers that read them (`readsRun`). */
+  source: "judge/source",
+  run: "judge/run.json",
+} as const;
 /** The directory into which a checker writes messages and scores. It exists when the checker starts. */
 export const FEEDBACK = "feedback";
 
@@ -13,13 +20,16 @@ export interface EndedChecker {
   readonly stderr: string;
   /** How many bytes of standard error were kept, if the checker wrote more; null if all were kept. */
   readonly stderrCutAt: number | null;
-  /** Whether a line of the kept standard error matches. The expression must have the flag `m`. */
-  readonly hasLine: (line: RegExp) => boolean;
+  /** Finds the first line of the kept standard error that matches. The expression must have the flag `m`. */
+  readonly lineOf: (line: RegExp) => RegExpExecArray | null;
   /** The text of a file of the feedback directory; null if there is no such file. */
   readonly feedback: (name: string) => string | null;
   /** Why the feedback directory could not be read; null if it could. */
   readonly unread: string | null;
 }
+
+const KATTIS_ARGS = [FILES.input, FILES.answer, `${FEEDBACK}/`];
+const OUTPUT_ARGS = [FILES.input, FILES.output, FILES.answer];
 
 export interface Interface {
   readonly args: readonly string[];
@@ -35,48 +45,110 @@ export interface Interface {
  * How checkers are called, and what their ends mean. Runtimes end with 1, 2, 101, 126, 127, 134 or 255 after an uncaught error.
  * A checker that fails in this way must not give points. `kattis` uses codes with which no runtime ends (42 and 43). `testlib`
  * also demands a text on standard error that only a deliberate decision writes. `dmoj` has no such text: a checker that crashes
- * with code 1 rejects the program, but no crash gives points.
+ * with code 1 rejects the program, but no crash gives points. The same holds for its types.
  */
 export const INTERFACES: Readonly<Record<ProgramChecker["interface"], Interface>> = {
   /** The output validator of problem packages. */
-  kattis: {
-    args: [FILES.input, FILES.answer, `${FEEDBACK}/`],
+  kattis: { args: KATTIS_ARGS, readsOutput: "stdin", result: kattisResult },
+  /** Like `kattis`, but a checker that rejects the output can give a part of the points by `score_multiplier.txt`. */
+  "kattis-partial": {
+    args: KATTIS_ARGS,
     readsOutput: "stdin",
-    result: ({ code, feedback, unread }, points) => {
-      const message = feedback("judgemessage.txt") || null;
-      if (code === 43) return rejected(message);
-      if (code !== 42) return null;
-      // The directory that could not be read may contain a score.
-      if (unread !== null) return failed(unread);
-      const [share = null, score = null] = [feedback("score_multiplier.txt"), feedback("score.txt")].map(toNumber);
-      if (share === null && score === null) return accepted(message);
-      if (points === null) return failed(NO_POINTS);
-      if (share !== null && score !== null) return failed("the checker has both score.txt and score_multiplier.txt");
-      const most = share === null ? points : 1;
-      return (
-        toShare(share ?? fractionOf(score ?? 0, points), message) ??
-        failed(`the checker has exit code 42, but its score is not between 0 and ${most}`)
-      );
+    result: (ended, points) => {
+      if (ended.code !== 43) return kattisResult(ended, points);
+      const checked = kattisResult({ ...ended, code: 42 }, points);
+      const isScored = ended.feedback("score_multiplier.txt") !== null;
+      return checked?.verdict === "AC" ? { ...checked, verdict: "WA", share: isScored ? checked.share : 0 } : checked;
     },
   },
   /** Checkers with the public testlib.h, and others that write the same texts. */
   testlib: {
     /** For an interactor, the second argument is the file for its log. */
-    args: [FILES.input, FILES.output, FILES.answer],
+    args: OUTPUT_ARGS,
     readsOutput: "file",
     result: testlibResult,
   },
   /** The type `default` of DMOJ's checker `bridged`. */
-  dmoj: {
-    args: [FILES.input, FILES.output, FILES.answer],
+  dmoj: { args: OUTPUT_ARGS, readsOutput: "file", result: exitCodeResult },
+  /** The type `testlib`, which needs no text of testlib. Texts decide only about exit codes to which the type gives no meaning. */
+  "dmoj-testlib": {
+    args: OUTPUT_ARGS,
     readsOutput: "file",
-    result: ({ code, stdout, stderr }) => {
-      const message = stdout || stderr || null;
-      if (code === 0) return accepted(message);
-      return code === 1 ? rejected(message) : null;
+    result: (ended, points) =>
+      partialResult(ended, points, /^points (\d{1,15})$/m, ([, given], most) => fractionOf(Number(given), most)) ??
+      testlibResult(ended, points),
+  },
+  /** The type `coci`: exit code 7 with a fraction. */
+  "dmoj-coci": {
+    args: OUTPUT_ARGS,
+    readsOutput: "file",
+    result: (ended, points) =>
+      partialResult(
+        ended,
+        points,
+        /^partial (\d{1,15})\/(\d{1,15})$/m,
+        ([, part, whole]) => Number(part) / Number(whole),
+      ),
+  },
+  /** The type `peg`: a decision by the exit code, or two numbers in consecutive lines of the message, whose quotient is the share. */
+  "dmoj-peg": {
+    args: [FILES.answer, FILES.output, FILES.input],
+    readsOutput: "file",
+    result: (ended, points) => {
+      const decided = exitCodeResult(ended);
+      if (decided === null || points === null) return decided;
+      const numbers = ended.stdout.split("\n").map((line) => toNumber(line) ?? Number.NaN);
+      const share = numbers.map((part, at) => part / (numbers[at + 1] ?? Number.NaN)).find((one) => one > 0);
+      if (share === undefined) return decided;
+      return toShare(share, decided.message) ?? failed(`the checker gives more than all points: ${ended.stdout}`);
     },
   },
 };
+
+/** Accepts with exit code 0 and rejects with 1, without a text. */
+function exitCodeResult({ code, stdout, stderr }: EndedChecker): Checked | null {
+  const message = stdout || stderr || null;
+  if (code === 0) return accepted(message);
+  return code === 1 ? rejected(message) : null;
+}
+
+/**
+ * Like `exitCodeResult`, with two further exit codes: 2 rejects, and 7 gives a part of the points by a line of standard error.
+ * @param share the part of the points that the line gives.
+ */
+function partialResult(
+  ended: EndedChecker,
+  points: number | null,
+  line: RegExp,
+  share: (found: RegExpExecArray, points: number) => number,
+): Checked | null {
+  const { code, stdout, stderr } = ended;
+  const message = stdout || stderr || null;
+  if (code === 2) return rejected(message ?? "presentation error");
+  if (code !== POINTS_CODE) return exitCodeResult(ended);
+  const found = ended.lineOf(line);
+  if (!found)
+    return failed(`the checker has exit code 7, but standard error does not say which part of the points: ${stderr}`);
+  if (points === null) return failed(NO_POINTS);
+  return toShare(share(found, points), message) ?? failed(`the points are not between 0 and all points: ${found[0]}`);
+}
+
+function kattisResult({ code, feedback, unread }: EndedChecker, points: number | null): Checked | null {
+  const message = feedback("judgemessage.txt") || null;
+  if (code === 43) return rejected(message);
+  if (code !== 42) return null;
+  // The directory that could not be read may contain a score.
+  if (unread !== null) return failed(unread);
+  const [share = null, score = null] = [feedback("score_multiplier.txt"), feedback("score.txt")].map(toNumber);
+  if (share === null && score === null) return accepted(message);
+  if (points === null) return failed(NO_POINTS);
+  if (share !== null && score !== null) return failed("the checker has both score.txt and score_multiplier.txt");
+  const most = share === null ? points : 1;
+  return (
+    toShare(share ?? fractionOf(score ?? 0, points), message) ??
+    failed(`the checker has exit code 42, but its score is not between 0 and ${most}`)
+  );
+}
 
 /** What testlib writes to standard error, at the start of a line, before it exits with one of these codes. */
 const TESTLIB_VERDICTS: readonly (readonly [codes: readonly number[], text: RegExp, accepts: boolean])[] = [
@@ -92,7 +164,7 @@ const MOST_PARTS = 200;
 /** `_pc(n)` exits with n, or with 50 + n if the checker is compiled with TESTSYS. */
 const PARTIAL_BASES = [0, 50];
 
-function testlibResult({ code, stderr, stderrCutAt, hasLine }: EndedChecker, points: number | null): Checked | null {
+function testlibResult({ code, stderr, stderrCutAt, lineOf }: EndedChecker, points: number | null): Checked | null {
   const message = stderr || null;
   // These texts count only at the start of standard error, because a checker may repeat output of the program after its result.
   const partial = /^partially correct \((\d{1,3})\)/.exec(stderr)?.[1];
@@ -113,7 +185,7 @@ function testlibResult({ code, stderr, stderrCutAt, hasLine }: EndedChecker, poi
       earned(fractionOf(given, points), message) ?? failed(`the points are not between 0 and ${points}: ${stderr}`)
     );
   }
-  const verdict = TESTLIB_VERDICTS.find(([codes, text]) => codes.includes(code) && hasLine(text));
+  const verdict = TESTLIB_VERDICTS.find(([codes, text]) => codes.includes(code) && lineOf(text) !== null);
   if (verdict) return verdict[2] ? accepted(message) : rejected(message);
   const ofCode = TESTLIB_VERDICTS.find(([codes]) => codes.includes(code));
   if (stderrCutAt === null || !ofCode) return null;

@@ -1,9 +1,11 @@
 import type { Checked } from "../domain/check.ts";
+import { type Harness, withHarness } from "../domain/harness.ts";
 import {
   advance,
   type Definition,
   groupScores,
   type JudgementVerdict,
+  MAX_CONTENT_BYTES,
   mostPoints,
   type RunResult,
   resultOfRun,
@@ -16,7 +18,7 @@ import {
 import type { Language } from "../domain/language.ts";
 import type { ProfileName, StatedLimits } from "../domain/limits.ts";
 import { internalError, type Outcome } from "../domain/outcome.ts";
-import { withArguments } from "../domain/program-options.ts";
+import { withAdditions } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { StepSizeError } from "../sandbox/refusal.ts";
@@ -25,8 +27,12 @@ import type { ClaimedTest } from "../store/submissions/types.ts";
 import { buildOutcome } from "../verdict/build-outcome.ts";
 import { Artifacts, artifactKey } from "./artifacts.ts";
 import { type Plan, plan, planOfJudge } from "./plan.ts";
+import { type CheckedSubmission, checkedSubmission } from "./program-checker.ts";
 import { type CompileCache, type RunOptions, runSteps } from "./run-steps.ts";
 import { TestChecker, type TestRunContext } from "./test-checker.ts";
+
+/** An output that is given comes from no submission. */
+const NO_SUBMISSION: CheckedSubmission = { language: "", source: Buffer.alloc(0) };
 
 /** Memory for the compiled program and the compiled checker. */
 const ARTIFACT_BYTES = 64 * 1_048_576;
@@ -36,6 +42,8 @@ export interface LocalProblem {
   readonly definition: Definition;
   /** The source of the checker; null if no checker of the problem is a program. */
   readonly checker: Program | null;
+  /** What the problem adds to its submissions. */
+  readonly harness?: Harness | null;
   /** The input of a test, followed by its answers. */
   readonly contents: (test: number) => readonly Buffer[];
 }
@@ -64,17 +72,26 @@ export class LocalJudge {
     this.#slot = slot;
     this.#languages = languages;
     const signal = new AbortController().signal;
-    this.#where = { slot, accountId: "", signal, progress: null, mayContinue: async () => true };
+    this.#where = {
+      slot,
+      accountId: "",
+      submission: NO_SUBMISSION,
+      signal,
+      progress: null,
+      mayContinue: async () => true,
+    };
     this.#checker = new TestChecker(languages, ({ language }) => this.#cacheFor(language));
   }
 
   /** Judges a program on all tests. @param onRun called after each test. @throws SandboxError if the slot is lost. */
   async judge(
-    program: Program,
+    submitted: Program,
     { language, profile, stop }: { readonly language: Language; readonly profile: ProfileName; readonly stop: Stop },
-    { definition, checker, contents }: LocalProblem,
+    { definition, checker, harness = null, contents }: LocalProblem,
     onRun: (run: LocalRun) => void = () => {},
   ): Promise<LocalResult> {
+    const program = withHarness(submitted, language, harness);
+    const where = { ...this.#where, submission: checkedSubmission(language.name, submitted) };
     const states: TestState[] = definition.tests.map(() => "waiting");
     const runs: LocalRun[] = [];
     for (;;) {
@@ -90,15 +107,23 @@ export class LocalJudge {
       for (const test of next.start) {
         const [stdin = Buffer.alloc(0), ...answers] = contents(test);
         const meta: TestMeta = definition.tests[test] ?? { name: "", group: "", points: 0, limits: {} };
-        const options = withArguments(program.options, meta.args);
+        const options = withAdditions(program.options, meta);
         const stated = statedLimits(definition, test);
         const limits = this.#languages.limitsForTest(language, profile, stated.limits);
         const cache = this.#cacheFor(language.name);
         const spec = meta.checker ?? definition.checker;
         const points = mostPoints(definition, test);
-        const claimed = { judgementSeq: 0, points, checker: spec, checkerProgram: checker, answers, ...stated };
+        const claimed = {
+          judgementSeq: 0,
+          points,
+          checker: spec,
+          checkerProgram: checker,
+          harness,
+          answers,
+          ...stated,
+        };
         const passes: Outcome[] = [];
-        const tested = await this.#checker.judge(claimed, stdin, this.#where, async (input, interact) => {
+        const tested = await this.#checker.judge(claimed, stdin, where, async (input, interact) => {
           const steps = plan(language, limits, { ...program, stdin: input, options });
           const pass = await this.#run(steps, { cache, interact });
           passes.push(pass);
@@ -123,13 +148,30 @@ export class LocalJudge {
     stdin: Buffer,
     args: readonly string[],
   ): Promise<Outcome> {
-    const programWithInput = { ...program, stdin, options: withArguments(program.options, args) };
+    const programWithInput = { ...program, stdin, options: withAdditions(program.options, { args }) };
     const steps = planOfJudge(language, this.#languages.limitsForChecker(language, stated), programWithInput);
     return await this.#run(steps, { cache: this.#cacheFor(language.name) });
   }
 
+  /**
+   * Runs a program of a package that makes a test, with the limits of a checker. Both of its streams can be as long as an input.
+   * @throws SandboxError if the slot is lost.
+   */
+  async make(language: Language, program: Program, stdin: Buffer, args: readonly string[]): Promise<Outcome> {
+    const stated = { execute: { stdout_bytes: MAX_CONTENT_BYTES } };
+    const limits = this.#languages.limitsForChecker(language, stated);
+    const execute = { ...limits.execute, stderrBytes: MAX_CONTENT_BYTES };
+    const programWithInput = { ...program, stdin, options: withAdditions(program.options, { args }) };
+    const steps = planOfJudge(language, { ...limits, execute }, programWithInput);
+    return await this.#run(steps, { cache: this.#cacheFor(language.name) });
+  }
+
   /** Checks an output that is given, instead of that of a run. @throws SandboxError if the slot is lost. */
-  async check(test: Omit<ClaimedTest, "judgementSeq" | "limits">, input: Buffer, output: Buffer): Promise<Checked> {
+  async check(
+    test: Omit<ClaimedTest, "judgementSeq" | "limits" | "harness">,
+    input: Buffer,
+    output: Buffer,
+  ): Promise<Checked> {
     const judgement = { verdict: "AC", cause: "normal_exit", actor: "runtime", signal: null } as const;
     const outcome: Outcome = {
       status: "completed",
@@ -138,7 +180,8 @@ export class LocalJudge {
       metrics: null,
       evidence: null,
     };
-    const checked = await this.#checker.check({ ...test, judgementSeq: 0, limits: {} }, input, outcome, this.#where);
+    const given = { ...test, judgementSeq: 0, limits: {}, harness: null };
+    const checked = await this.#checker.check(given, input, outcome, this.#where);
     return checked ?? { verdict: "IE", share: 0, message: null };
   }
 

@@ -1,6 +1,6 @@
 import type { Command, Language } from "../domain/language.ts";
 import type { StatedLimits, StepLimits } from "../domain/limits.ts";
-import { lowered, type ProgramOptions } from "../domain/program-options.ts";
+import { lowered, type ProgramOptions, type StreamFiles } from "../domain/program-options.ts";
 import type { WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Step } from "../sandbox/step.ts";
@@ -42,6 +42,14 @@ function withEntry(command: Command, { source, runs }: Language, entry: string):
 /** A command that joins standard error to standard output, and then executes the arguments that follow. */
 const STDERR_TO_STDOUT = ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh"];
 
+/** A command that links names to paths, up to the word `--`, and then executes the arguments that follow. */
+const LINKS = ["/bin/sh", "-c", 'while [ "$1" != -- ]; do ln -sf "$2" "$1"; shift 2; done; shift; exec "$@"', "sh"];
+
+function linksOf(streamFiles: StreamFiles): string[] {
+  const links = Object.entries(streamFiles).flatMap(([name, stream]) => [name, `/dev/${stream}`]);
+  return links.length === 0 ? [] : [...LINKS, ...links, "--"];
+}
+
 /**
  * Whether the options change a command or a limit of the language, or a problem states a limit. No parked runtime waits for such a step.
  * The limit of the output does not count, because it begins to matter with the step.
@@ -50,21 +58,30 @@ export function isOwnStep(options: ProgramOptions | undefined, { compile, execut
   if ([compile, execute].some((stated = {}) => Object.keys(stated).some((field) => field !== "stdout_bytes")))
     return true;
   if (!options) return false;
-  const { entry, stderrToStdout = false, args, env, limits, compileLimits = {}, compilerOptions = [] } = options;
-  const parts = [args, env, limits, compileLimits, compilerOptions];
+  const {
+    entry,
+    stderrToStdout = false,
+    args,
+    env,
+    limits,
+    compileLimits = {},
+    compilerOptions = [],
+    streamFiles = {},
+  } = options;
+  const parts = [args, env, limits, compileLimits, compilerOptions, streamFiles];
   return entry !== null || stderrToStdout || parts.some((part) => Object.keys(part).length > 0);
 }
 
 /** The language, with commands that follow these options. */
 function withProgramOptions(language: Language, options: ProgramOptions): Language {
-  const { files, entry, args, env, compilerOptions = [], stderrToStdout = false } = options;
+  const { files, entry, args, env, compilerOptions = [], streamFiles = {}, stderrToStdout = false } = options;
   const { compile, source, sources = [] } = language;
   const main = entry ?? source;
   const names = files.map(({ name }) => name);
   const more = names.filter((name) => name !== main && sources.some((suffix) => name.endsWith(suffix)));
   const compiled = compile && withEntry(compile, language, main);
   const executed = withEntry(language.execute, language, main);
-  const command = [...(stderrToStdout ? STDERR_TO_STDOUT : []), ...executed.command, ...args];
+  const command = [...(stderrToStdout ? STDERR_TO_STDOUT : []), ...linksOf(streamFiles), ...executed.command, ...args];
   return {
     ...language,
     compile: compiled && { ...compiled, command: [...compiled.command, ...more, ...compilerOptions] },

@@ -29,6 +29,21 @@ export interface CheckedTest {
   readonly points: number | null;
   /** Files that the checker left in the pass before. */
   readonly feedback: readonly WorkFile[];
+  readonly submission: CheckedSubmission;
+  /** What was measured of the run; null for an interactor, and for an output that is from no run. */
+  readonly metrics: Outcome["metrics"];
+}
+
+/** The submission whose output is checked. */
+export interface CheckedSubmission {
+  readonly language: string;
+  readonly source: Buffer;
+}
+
+/** The language and the source of a submission: the file that is run, if it has several. */
+export function checkedSubmission(language: string, { code, options }: Program): CheckedSubmission {
+  const entry = options?.files.find(({ name }) => name === options.entry);
+  return { language, source: entry?.data ?? code };
 }
 
 /** The result of one pass. If `next` is set, the program must run again before there is a result of the test. */
@@ -134,12 +149,14 @@ async function begin(
 /** The names at the top of a checker's box that its own files, and those that its compiler leaves, cannot have. */
 const RESERVED = [...new Set([...Object.values(FILES), PLACEHOLDER].map((path) => path.split("/")[0]))];
 
-function stepOf(begun: Step, spec: ProgramChecker, { input, answer, output, feedback }: CheckedTest): Step | Checked {
+function stepOf(begun: Step, spec: ProgramChecker, test: CheckedTest): Step | Checked {
+  const { input, answer, output, feedback } = test;
   const { args, readsOutput } = INTERFACES[spec.interface];
   const files = [
     { name: FILES.input, data: input },
     { name: FILES.answer, data: answer },
     ...(output && readsOutput === "file" ? [{ name: FILES.output, data: output }] : []),
+    ...(spec.readsRun ? filesOfRun(test) : []),
     ...feedback,
     ...(feedback.some(({ name }) => `${name}/`.startsWith(`${PLACEHOLDER}/`))
       ? []
@@ -147,7 +164,7 @@ function stepOf(begun: Step, spec: ProgramChecker, { input, answer, output, feed
   ];
   const step: Step = {
     ...begun,
-    command: { ...begun.command, command: [...begun.command.command, ...args, ...spec.args] },
+    command: { ...begun.command, command: [...begun.command.command, ...(spec.hasOwnArgs ? [] : args), ...spec.args] },
     files: [...begun.files, ...files],
     stdin: output && readsOutput === "stdin" ? output : Buffer.alloc(0),
     limits: {
@@ -166,7 +183,28 @@ function stepOf(begun: Step, spec: ProgramChecker, { input, answer, output, feed
   );
 }
 
+function filesOfRun({ submission: { language, source }, metrics }: CheckedTest): WorkFile[] {
+  const run = {
+    language,
+    ...(metrics && {
+      cpu_time_secs: metrics.cpuUsec / 1e6,
+      wall_time_secs: metrics.wallNs / 1e9,
+      memory_peak_bytes: metrics.memoryPeakBytes,
+    }),
+  };
+  return [
+    { name: FILES.source, data: source },
+    { name: FILES.run, data: Buffer.from(JSON.stringify(run)) },
+  ];
+}
+
+/** The result for users. */
 function resultOf(spec: ProgramChecker, report: StepReport, points: number | null): CheckedPass {
+  const checked = decisionOf(spec, report, points);
+  return spec.isSilent && checked.verdict !== "IE" ? { ...checked, message: null } : checked;
+}
+
+function decisionOf(spec: ProgramChecker, report: StepReport, points: number | null): CheckedPass {
   const { verdict, exitCode, signal, errorMessage } = judgeStep(report);
   const who = nameOf(spec);
   if (cannotBeExecuted(report)) return notExecuted(spec);
@@ -174,7 +212,7 @@ function resultOf(spec: ProgramChecker, report: StepReport, points: number | nul
   if (verdict !== "AC" && verdict !== "RE" && verdict !== "SIG")
     return failed(`the ${who} ended as ${verdict}: ${errorMessage}${tail(report)}`);
   const by = exitCode === null ? `signal ${signal}` : `exit code ${exitCode}`;
-  const checked = exitCode === null ? null : INTERFACES[spec.interface].result(endedOf(exitCode, report), points);
+  const checked = exitCode === null ? null : INTERFACES[spec.interface].result(endedOf(exitCode, report, spec), points);
   if (!checked) return failed(`the ${who} ended as ${verdict} with ${by}${without(spec, exitCode)}${tail(report)}`);
   const next =
     spec.passes === undefined
@@ -230,7 +268,7 @@ async function compiled(
   return artifact;
 }
 
-function endedOf(code: number, report: StepReport): EndedChecker {
+function endedOf(code: number, report: StepReport, { interactive }: ProgramChecker): EndedChecker {
   const { stdout, stderr, stderrSeen, stderrKept, files = [] } = report;
   const feedback = (name: string) => {
     const file = files.find((one) => one.name === `${FEEDBACK}/${name}`);
@@ -238,10 +276,11 @@ function endedOf(code: number, report: StepReport): EndedChecker {
   };
   return {
     code,
-    stdout: textOf(stdout),
+    // What an interactor writes there is for the program.
+    stdout: interactive ? "" : textOf(stdout),
     stderr: textOf(stderr),
     stderrCutAt: stderrSeen > stderrKept ? stderrKept : null,
-    hasLine: (line) => line.test(stderr.toString("latin1")),
+    lineOf: (line) => line.exec(stderr.toString("latin1")),
     feedback,
     unread: whyUnread(report),
   };

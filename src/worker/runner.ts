@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Conversations } from "../conversation/conversations.ts";
 import type { ForeignApis } from "../domain/foreign-api.ts";
+import { withHarness } from "../domain/harness.ts";
 import type { Language } from "../domain/language.ts";
 import type { StepLimits } from "../domain/limits.ts";
 import { type Meter, secondsSince } from "../domain/meter.ts";
@@ -25,6 +26,7 @@ import { type ActiveRun, logFields } from "./leases.ts";
 import { countLeftovers } from "./leftovers.ts";
 import { isOwnStep, type Plan, plan } from "./plan.ts";
 import { kindOf } from "./preparations.ts";
+import { checkedSubmission } from "./program-checker.ts";
 import { repeat } from "./repeat.ts";
 import { runStats } from "./run-stats.ts";
 import { type CompileCache, type Execute, type RunOptions, runSteps, runWithInput } from "./run-steps.ts";
@@ -83,10 +85,11 @@ export class Runner {
    * The kind of the claim: a parked runtime of this kind (Preparation.kind) can serve it. No runtime has a kind that ends in "own", which
    * stands for programs with commands or limits of their own, live input or an interactor.
    */
-  kindOf({ submission, program, takesInput, test }: Claim): string {
+  kindOf({ submission, program: submitted, takesInput, test }: Claim): string {
     const { languages } = this.#options;
     const language = languages.resolve(submission.language);
     if (!language) return submission.language;
+    const program = withHarness(submitted, language, test?.harness ?? null);
     const { compile } = plan(language, limitsOf({ submission, test }, language, languages), program);
     const isCompiled =
       compile !== undefined && this.#artifacts.has(submission.accountId, artifactKey(submission.language, compile));
@@ -209,7 +212,9 @@ export class Runner {
     const mayContinue = (bytes: number) => this.#mayContinue(claim, startedMs, bytes);
     if (!test) return await this.#single(claim, on, cache, mayContinue);
     try {
-      const context = { ...on, accountId: submission.accountId, progress: claim.progress, mayContinue };
+      const { accountId, language } = submission;
+      const checked = checkedSubmission(language, program);
+      const context = { ...on, accountId, submission: checked, progress: claim.progress, mayContinue };
       const tested = await this.#checker.judge(test, program.stdin, context, (stdin, interact) =>
         this.#outcome({ ...claim, program: { ...program, stdin } }, slot, cache, signal, interact),
       );
@@ -278,10 +283,11 @@ export class Runner {
     interact?: Execute,
   ): Promise<Outcome> {
     const { languages, log, meter } = this.#options;
-    const { submission, program } = claim;
+    const { submission, test } = claim;
     try {
       const language = languages.resolve(submission.language);
       if (!language) return internalError(`the language ${submission.language} is no longer available`);
+      const program = withHarness(claim.program, language, test?.harness ?? null);
       const steps = plan(language, limitsOf(claim, language, languages), program);
       const reports = await this.#steps(claim, slot, steps, { cache, interact });
       this.#countRuntimes(submission.language, reports);

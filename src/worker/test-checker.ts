@@ -9,6 +9,8 @@ import type { ClaimedTest } from "../store/submissions/types.ts";
 import { Comparer, ComparisonError } from "./comparer.ts";
 import {
   type CheckedPass,
+  type CheckedSubmission,
+  type CheckedTest,
   type CheckerProgram,
   type Interaction,
   OUTPUT_EXCEEDED,
@@ -22,6 +24,7 @@ interface CheckContext<Does extends keyof Slot> {
   /** Called when the slot is not needed any more, although the check goes on. */
   readonly freeSlot?: () => void;
   readonly accountId: string;
+  readonly submission: CheckedSubmission;
   /** Aborted when the result is not needed any more. */
   readonly signal: AbortSignal;
 }
@@ -104,12 +107,12 @@ export class TestChecker {
     spec: ProgramChecker,
     test: ClaimedTest,
     pass: NextPass,
-    { slot, accountId }: CheckContext<"run" | "runPair">,
+    { slot, accountId, submission }: CheckContext<"run" | "runPair">,
     run: RunProgram,
   ): Promise<TestedPass> {
     const program = this.#programOf(spec, test);
     const prepared: Interaction | Checked = program
-      ? await prepareInteraction(slot, program, testOf(test, pass, null), this.#cacheOf(program, accountId))
+      ? await prepareInteraction(slot, program, testOf(test, pass, submission), this.#cacheOf(program, accountId))
       : unavailable(spec);
     if ("verdict" in prepared) return { outcome: internalError("the interactor cannot run"), checked: prepared };
     const outcome = await run(NOTHING, prepared.execute);
@@ -125,7 +128,7 @@ export class TestChecker {
     test: ClaimedTest,
     pass: NextPass,
     outcome: Outcome,
-    { slot, accountId, signal, freeSlot }: CheckContext<"run">,
+    { slot, accountId, submission, signal, freeSlot }: CheckContext<"run">,
   ): Promise<CheckedPass | null> {
     const { result, output } = outcome;
     if (result.verdict !== "AC" || !output) return null;
@@ -143,7 +146,7 @@ export class TestChecker {
     }
     const program = this.#programOf(spec, test);
     if (!program) return unavailable(spec);
-    return await runChecker(slot, program, testOf(test, pass, output.stdout), this.#cacheOf(program, accountId));
+    return await runChecker(slot, program, testOf(test, pass, submission, outcome), this.#cacheOf(program, accountId));
   }
 
   #programOf(spec: ProgramChecker, { checkerProgram: program, checkerLimits }: ClaimedTest): CheckerProgram | null {
@@ -166,8 +169,23 @@ function sizeOf({ input, feedback }: NextPass): number {
   return feedback.reduce((sum, { data }) => sum + data.length, input.length);
 }
 
-function testOf({ answers, points }: ClaimedTest, { input, feedback }: NextPass, output: Buffer | null) {
-  return { input, answer: answers[0] ?? NOTHING, output, points, feedback };
+/** @param ended the run whose output is checked; none for an interactor. */
+function testOf(
+  { answers, points }: ClaimedTest,
+  { input, feedback }: NextPass,
+  submission: CheckedSubmission,
+  ended?: Outcome,
+): CheckedTest {
+  const output = ended?.output?.stdout ?? null;
+  return {
+    input,
+    answer: answers[0] ?? NOTHING,
+    output,
+    points,
+    feedback,
+    submission,
+    metrics: ended?.metrics ?? null,
+  };
 }
 
 function failed(message: string): Checked {

@@ -10,6 +10,7 @@ import {
   MAX_PASSES,
 } from "../../domain/check.ts";
 import { clientError, echo } from "../../domain/error.ts";
+import { isAmong } from "../../domain/harness.ts";
 import {
   type Definition,
   GROUP_RULES,
@@ -284,13 +285,15 @@ function checkCeilings(where: string, limits: GivenLimits, { name }: Language, c
  * between languages. @throws ClientError
  */
 export function checkProblem(
-  { tests, limits: stated = {} }: Definition,
+  { tests, languages: permitted, limits: stated = {} }: Definition,
   program: ValidatedRequest,
   { languages }: Pick<Dependencies, "languages">,
 ): void {
   const { submit } = program;
   const language = languages.resolve(submit.language);
   if (!language) return;
+  if (permitted && !isAmong(permitted, language))
+    throw invalid("language", `is no language of the problem, which has ${permitted.join(", ")}`);
   const { compile, execute } = languages.ceilingsFor(language, submit.profile);
   for (const { limits } of tests) checkCeilings("problem.limits", limits, language, execute);
   if (compile) checkCeilings("problem.limits.compile", stated.compile ?? {}, language, compile);

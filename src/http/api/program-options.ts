@@ -17,15 +17,13 @@ import {
   MAX_WORDS_BYTES,
   PATH_RULE,
   type ProgramOptions,
+  refusedOption,
   toFilePath,
   VARIABLE_NAME,
 } from "../../domain/program-options.ts";
 import type { WorkFile } from "../../domain/report.ts";
 import type { Program } from "../../domain/submission.ts";
 import { named } from "../named-schemas.ts";
-
-/** The most characters of one option of a compiler. */
-const MAX_OPTION = 100;
 
 const word = z.string();
 const requestedLimits = named(
@@ -211,8 +209,7 @@ function checkOptions(options: readonly string[], { language }: Around): readonl
   const { compilerOptions: allowed } = language;
   if (!allowed) throw invalid("compiler_options", `are not possible for ${language.name}`);
   if (options.length > MAX_WORDS) throw invalid("compiler_options", `more than ${MAX_WORDS} options`);
-  const known = allowed.map((expression) => new RegExp(`^(?:${expression})$`));
-  const other = options.find((option) => option.length > MAX_OPTION || !known.some((one) => one.test(option)));
+  const other = refusedOption(options, language);
   if (other !== undefined) throw invalid("compiler_options", `${echo(other)} is not allowed for ${language.name}`);
   return options;
 }

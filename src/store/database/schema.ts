@@ -514,6 +514,8 @@ export interface Schema {
     complete: number;
     /** When it was last stored or used. If no judgement or problem uses it, it is deleted like a record that ended at this time. */
     used_at: number;
+    /** JSON of a Harness (src/domain/harness.ts); null if the problem adds nothing to submissions. */
+    harness: string | null;
   };
   /** The announcements of workers. */
   workers: {

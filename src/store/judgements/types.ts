@@ -1,3 +1,4 @@
+import type { Harness } from "../../domain/harness.ts";
 import type { Definition, JudgementVerdict, ProblemReference, Stop } from "../../domain/judgement.ts";
 import type { ProfileName } from "../../domain/limits.ts";
 import type { Program, Status } from "../../domain/submission.ts";
@@ -29,6 +30,8 @@ export interface NewVersion {
   readonly definition: Definition;
   /** The checker, if it is a program. */
   readonly checker: Program | null;
+  /** What the problem adds to the submissions. */
+  readonly harness?: Harness | null | undefined;
   /** For each test, its input, followed by its answers. */
   readonly contents: readonly (readonly Content[])[];
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { type ExpressionBuilder, type Kysely, sql, type Transaction } from "kysely";
+import { encodeHarness } from "../../domain/harness.ts";
 import type { Abilities } from "../database/database.ts";
 import { StoreUnavailable } from "../database/errors.ts";
 import type { Schema } from "../database/schema.ts";
@@ -41,7 +42,7 @@ export async function putVersion(
   db: Kysely<Schema>,
   transactions: Transactions,
   abilities: Pick<Abilities, "lock">,
-  { accountId, definition, checker, contents }: NewVersion,
+  { accountId, definition, checker, harness, contents }: NewVersion,
   now: () => number,
   pause: () => Promise<void>,
 ): Promise<number> {
@@ -57,10 +58,12 @@ export async function putVersion(
   }
   const text = JSON.stringify(definition);
   const source = checker && encodeProgram(checker);
-  const hash = sha256(
-    JSON.stringify([text, source && sha256(source), all.map((one) => [one.test, one.place, one.hash])]),
-  );
-  const row = { account_id: accountId, hash, definition: text, checker: source };
+  const added = harness ? encodeHarness(harness) : null;
+  const places = all.map((one) => [one.test, one.place, one.hash]);
+  // A version without a harness has the hash that it had in older releases.
+  const parts = [text, source && sha256(source), places, ...(added === null ? [] : [sha256(added)])];
+  const hash = sha256(JSON.stringify(parts));
+  const row = { account_id: accountId, hash, definition: text, checker: source, harness: added };
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
     const { seq, complete } = await transactions.run((trx) =>
       trx

@@ -25,6 +25,7 @@ import { compileOutput } from "./migrations/0020-compile-output.ts";
 import { progress } from "./migrations/0021-progress.ts";
 import { foreignSubmissions } from "./migrations/0022-foreign-submissions.ts";
 import { takesInput } from "./migrations/0023-takes-input.ts";
+import { harness } from "./migrations/0024-harness.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
 
@@ -53,4 +54,5 @@ export const MIGRATIONS: readonly Migration[] = [
   progress,
   foreignSubmissions,
   takesInput,
+  harness,
 ];

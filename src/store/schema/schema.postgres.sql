@@ -509,6 +509,7 @@ create table versions (
   checker bytea,
   complete integer not null,
   used_at bigint not null,
+  harness text,
   constraint versions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint versions_pkey PRIMARY KEY (seq),
   constraint versions_hash UNIQUE (account_id, hash)

@@ -441,6 +441,7 @@ CREATE TABLE "versions" (
   "checker" blob,
   "complete" integer not null,
   "used_at" bigint not null,
+  "harness" text,
   constraint "versions_hash" unique ("account_id", "hash")
 );
 CREATE INDEX "versions_used" on "versions" ("used_at");

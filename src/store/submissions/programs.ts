@@ -1,6 +1,7 @@
 import type { Kysely } from "kysely";
+import { decodeHarness } from "../../domain/harness.ts";
 import { type Definition, mostPoints, statedLimits } from "../../domain/judgement.ts";
-import { withArguments } from "../../domain/program-options.ts";
+import { withAdditions } from "../../domain/program-options.ts";
 import type { Program } from "../../domain/submission.ts";
 import type { Schema } from "../database/schema.ts";
 import { decodeProgram, PROGRAM_COLUMNS, toProgram } from "./rows.ts";
@@ -54,7 +55,7 @@ async function loadRuns(
     .selectFrom("judgements")
     .innerJoin("versions", "versions.seq", "judgements.version_seq")
     .innerJoin("judged_programs", "judged_programs.judgement_seq", "judgements.seq")
-    .select(["version_seq", "code", "additions", "definition", "checker"])
+    .select(["version_seq", "code", "additions", "definition", "checker", "harness"])
     .where("judgements.seq", "=", judgementSeq)
     .executeTakeFirstOrThrow();
   const definition = JSON.parse(judgement.definition) as Definition;
@@ -65,19 +66,21 @@ async function loadRuns(
     places,
   );
   const { code, additions, checker } = judgement;
+  const harness = judgement.harness === null ? null : decodeHarness(judgement.harness);
   const program = toProgram({ code, stdin: Buffer.alloc(0), additions });
   for (const { seq, test } of runs) {
     const number = test ?? 0;
     const [stdin = Buffer.alloc(0), ...answers] = contents.get(number) ?? [];
     const meta = definition.tests[number];
     loaded.set(seq, {
-      program: { ...program, stdin, options: withArguments(program.options, meta?.args) },
+      program: { ...program, stdin, options: withAdditions(program.options, meta ?? {}) },
       test: {
         judgementSeq,
         points: mostPoints(definition, number),
         checker: meta?.checker ?? definition.checker,
         checkerProgram: checker && decodeProgram(checker),
         ...statedLimits(definition, number),
+        harness,
         answers,
       },
     });

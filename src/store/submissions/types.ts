@@ -1,5 +1,6 @@
 import type { CheckerSpec } from "../../domain/check.ts";
 import type { ClaimedForeignRequest, ForeignRequest } from "../../domain/foreign-api.ts";
+import type { Harness } from "../../domain/harness.ts";
 import type { StatedLimits } from "../../domain/limits.ts";
 import type { Progress } from "../../domain/progress.ts";
 import type { Program, Submission } from "../../domain/submission.ts";
@@ -33,6 +34,8 @@ export interface ClaimedTest {
   /** What the problem states for the steps of the program, and for those of the checker. */
   readonly limits: StatedLimits;
   readonly checkerLimits: StatedLimits;
+  /** What the problem adds to the program; null if it adds nothing. */
+  readonly harness: Harness | null;
   /** The answers. An output that matches any of them is right. */
   readonly answers: readonly Buffer[];
 }

@@ -35,6 +35,22 @@ onEachDatabase((temporaryStore) => {
   }
   const whole = ANSWERS.map((answer, at) => [String(at), answer]);
 
+  test("a version with a harness is another one, and its runs get the harness beside the unchanged program", async (t) => {
+    const { store, key } = await fixture(t);
+    const version = newVersion(key.accountId, ["a"]);
+    const harness = { ".py": { files: [{ name: "x.py", data: Buffer.from("x") }], prefix: "p", env: { A: "1" } } };
+    const put = (more: object) => store.judgements.putVersion({ ...version, ...more }, async () => {});
+    const [without, plain, seq] = [await put({ harness: null }), await put({}), await put({ harness })];
+    assert.equal(without, plain);
+    assert.notEqual(seq, plain);
+    assert.equal(await put({ harness }), seq);
+    await enqueueJudgement(store, key, seq, 1, "never");
+    const [claim] = await store.submissions.claim("w", LEASE_MS, 1);
+    assert.deepEqual(claim?.test?.harness, harness);
+    assert.equal(`${claim?.program.code}`, "print(input())");
+    assert.equal(claim?.program.options, undefined);
+  });
+
   for (const name of ["purge", "erase"] as const) {
     test(`${name} at any step of storing a version never leaves a judgement without its contents`, {
       timeout: 120_000,

@@ -28,6 +28,7 @@ import type { CheckedRun } from "../../../src/store/submissions/lease.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { threadedPost } from "../../../src/webhooks/threaded-post.ts";
+import { checkedSubmission } from "../../../src/worker/program-checker.ts";
 import { TestChecker } from "../../../src/worker/test-checker.ts";
 import { type Noting, noting } from "../metrics/noting.ts";
 import { type Clock, type OpenTemporary, START_MS, type Temporary, temporaryStore } from "../store/temporary.ts";
@@ -280,6 +281,7 @@ export async function checkedBy({ test, program, submission }: Claim, outcome: O
   const where = {
     slot: { run: () => Promise.reject(new Error("there is no slot")) },
     accountId: submission.accountId,
+    submission: checkedSubmission(submission.language, program),
     signal,
   };
   return { judgementSeq: test.judgementSeq, checked: await checker.check(test, program.stdin, outcome, where) };

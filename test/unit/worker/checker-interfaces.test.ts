@@ -25,7 +25,7 @@ function end(
     stdout,
     stderr: stderr.trim(),
     stderrCutAt: stderrCutAt ?? null,
-    hasLine: (line) => line.test(stderr),
+    lineOf: (line) => line.exec(stderr),
     feedback: (name) => files[name] ?? null,
     unread: null,
   };
@@ -192,4 +192,43 @@ test("testlib rejects by its exit code if the text can be in a part of standard 
     end("testlib", 0, { stderr: "a", stderrCutAt: 1000 })?.message ?? "",
     /the first 1000 bytes that the checker wrote to standard error do not contain its result/,
   );
+});
+
+/** The interfaces of DMOJ's types: exit code and texts, with the verdict and the share of 10 points. */
+const OF_DMOJ: readonly (readonly [called: Called, code: number, given: Given, verdict: string, share: number])[] = [
+  ["dmoj-testlib", 0, {}, "AC", 1],
+  ["dmoj-testlib", 1, {}, "WA", 0],
+  ["dmoj-testlib", 2, {}, "WA", 0],
+  ["dmoj-testlib", 7, { stderr: "debug\npoints 4\n" }, "AC", 0.4],
+  ["dmoj-testlib", 7, { stderr: "points 0\n" }, "AC", 0],
+  ["dmoj-testlib", 7, { stderr: "points 11\n" }, "IE", 0],
+  ["dmoj-testlib", 7, { stderr: "points 1e1\n" }, "IE", 0],
+  ["dmoj-testlib", 7, {}, "IE", 0],
+  ["dmoj-testlib", 8, { stderr: "unexpected eof x\n" }, "WA", 0],
+  ["dmoj-coci", 7, { stderr: "partial 1/4\n" }, "AC", 0.25],
+  ["dmoj-coci", 7, { stderr: "partial 0/0\n" }, "IE", 0],
+  ["dmoj-coci", 7, { stderr: `partial 1/${"9".repeat(20)}\n` }, "IE", 0],
+  ["dmoj-peg", 0, { stdout: "1\n4" }, "AC", 0.25],
+  ["dmoj-peg", 1, { stdout: "x\n1\n4" }, "AC", 0.25],
+  ["dmoj-peg", 1, { stdout: "0\n4" }, "WA", 0],
+  ["dmoj-peg", 1, { stdout: "4\n3" }, "IE", 0],
+  ["dmoj-peg", 1, { stdout: "1\n0" }, "IE", 0],
+  ["kattis-partial", 42, { files: { "score_multiplier.txt": "0.5" } }, "AC", 0.5],
+  ["kattis-partial", 43, { files: { "score_multiplier.txt": "0.5" } }, "WA", 0.5],
+  ["kattis-partial", 43, {}, "WA", 0],
+  ["kattis-partial", 43, { files: { "score_multiplier.txt": "1.5" } }, "IE", 0],
+  ["kattis", 43, { files: { "score_multiplier.txt": "0.5" } }, "WA", 0],
+];
+for (const [called, code, given, verdict, share] of OF_DMOJ)
+  test(`${called} with exit code ${code} and ${JSON.stringify(given)}: ${verdict}, ${share}`, () => {
+    const checked = end(called, code, given);
+    assert.deepEqual([checked?.verdict, checked?.share], [verdict, share]);
+  });
+
+test("no crash gives points with the interfaces of DMOJ", () => {
+  for (const stderr of CRASHES)
+    for (const called of ["dmoj-testlib", "dmoj-coci", "dmoj-peg", "kattis-partial"] as const)
+      for (const code of CODES)
+        if (code !== (called === "kattis-partial" ? 42 : 0))
+          assert.equal(end(called, code, { stderr })?.share ?? 0, 0, `${called} ${code}`);
 });
