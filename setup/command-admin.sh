@@ -1,6 +1,6 @@
 # assay accounts, projects, keys, webhooks, members, tiers, audit, backup, restore, problems import, list and delete. These commands need
 # only the database, and work while a service runs. `problems import` also needs the launcher and the image if the package has no time
-# limit.
+# limit, or if its programs make tests.
 
 # Node cannot check this itself, because it gets no descriptor of a terminal (see supervisor/relay.h).
 case $command in
@@ -16,7 +16,7 @@ if [ "$command ${1-}" = "problems import" ]; then
   await clean_env exec '' "$node" --disable-sigusr1 "$app/src/main.ts" "$command" "$@" --probe || probed=$?
   case $probed in
   0) ;;
-  3) measures=yes ;; # a package without a time limit (src/cli/problems-stored.ts)
+  3) measures=yes ;; # programs of the package must run (src/cli/problems-stored.ts)
   *) exit "$probed" ;;
   esac
   [ $measures = no ] || build_sandbox

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { ConfigError } from "../config.ts";
+import { decodeHarness, encodeHarness } from "../domain/harness.ts";
 import type { Importable, OpenImport } from "../problems/import.ts";
 import type { ThreadImport } from "../problems/import-in-thread.ts";
 import { decodeProgram, encodeProgram } from "../store/submissions/rows.ts";
@@ -18,7 +19,8 @@ export async function writeImport({ importable, read }: OpenImport, to: Writable
     if (!to.write(piece)) await once(to, "drain");
   };
   const checker = importable.checker && encodeProgram(importable.checker).toString("base64");
-  await write(`${JSON.stringify({ ...importable, checker })}\n`);
+  const harness = importable.harness && encodeHarness(importable.harness);
+  await write(`${JSON.stringify({ ...importable, checker, harness })}\n`);
   const written = new Set<string>();
   for (const [test, parts] of importable.contents.entries())
     for (const [place, { hash }] of parts.entries()) {
@@ -37,10 +39,12 @@ export async function readImport(from: Readable): Promise<ReadImport | undefined
   const bytes = new Bytes(from);
   const line = await bytes.line();
   if (line === undefined) return undefined;
-  const head = JSON.parse(line) as Importable & { readonly checker: string | null };
+  type Head = Importable & { readonly checker: string | null; readonly harness: string | null };
+  const head = JSON.parse(line) as Head;
   const importable = {
     ...head,
     checker: head.checker === null ? null : decodeProgram(Buffer.from(head.checker, "base64")),
+    harness: head.harness === null ? null : decodeHarness(head.harness),
   };
   let next = 0;
   const sizeOf = new Map(importable.contents.flat().map(({ hash, bytes }) => [hash, bytes]));

@@ -3,16 +3,18 @@ import { join } from "node:path";
 import { Command, Option } from "commander";
 import { ConfigError } from "../config.ts";
 import { CHECKER_INTERFACES, CHECKER_TYPES, type CheckerType, type ProgramChecker } from "../domain/check.ts";
+import { isAmong } from "../domain/harness.ts";
 import { type Definition, STOPS, type Stop } from "../domain/judgement.ts";
 import { PROFILE_NAMES, type ProfileName, type StepLimits } from "../domain/limits.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
+import { type Makings, makeTests } from "../problems/makers.ts";
 import { readProblem } from "../problems/package.ts";
 import { readPackage } from "../problems/read.ts";
 import { contentsOf } from "../problems/tests.ts";
 import { Slot } from "../sandbox/slot.ts";
 import { LocalJudge, type LocalProblem, type LocalResult } from "../worker/judge-locally.ts";
-import { answer, table } from "./answer.ts";
+import { answer, sayStep, table } from "./answer.ts";
 import { installedLanguages } from "./installed-languages.ts";
 import { languageOf, type ProgramFlags, readProgram, withProgram } from "./read-program.ts";
 import { DATA } from "./with-store.ts";
@@ -60,13 +62,18 @@ export function judgeCommand(): Command {
 async function judgeFile(path: string, flags: JudgeFlags): Promise<void> {
   const languages = installedLanguages();
   const { language, program } = await readProgram(path, flags, languages);
-  const problem = await readLocal(flags, languages);
+  const { problem, makings } = await readLocal(flags, languages);
   if (flags.tests !== undefined)
     checkAnswers(problem, languages.limitsForTest(language, flags.profile, {}), flags.tests);
+  const { languages: permitted } = problem.definition;
+  if (permitted && !isAmong(permitted, language))
+    throw new ConfigError(`${language.name} is no language of this problem, which has ${permitted.join(", ")}`);
   const slot = await Slot.open(flags.launcherSocket);
   try {
     const options = { language, profile: flags.profile, stop: flags.stop };
-    const result = await new LocalJudge(slot, languages).judge(program, options, problem);
+    const judge = new LocalJudge(slot, languages);
+    if (makings) await makeTests(makings, judge, sayStep);
+    const result = await judge.judge(program, options, problem);
     answer(flags.json, toJson(result, problem.definition), () => toText(result, problem.definition));
     process.exitCode = result.verdict === "AC" ? 0 : 1;
   } finally {
@@ -90,18 +97,26 @@ function checkAnswers(
   }
 }
 
-async function readLocal({ tests, problem, ...flags }: JudgeFlags, languages: Languages): Promise<LocalProblem> {
+interface ReadLocal {
+  readonly problem: LocalProblem;
+  /** The runs of programs of a package that make its tests. */
+  readonly makings?: Makings | undefined;
+}
+
+async function readLocal({ tests, problem, ...flags }: JudgeFlags, languages: Languages): Promise<ReadLocal> {
   if ((tests === undefined) === (problem === undefined)) throw new ConfigError("give either --tests or --problem");
   return problem === undefined
-    ? await readTests(tests ?? "", flags, languages)
+    ? { problem: await readTests(tests ?? "", flags, languages) }
     : await readPackaged(problem, languages);
 }
 
-async function readPackaged(path: string, languages: Languages): Promise<LocalProblem> {
-  const { definition, checker, tests, timing } = readProblem((await readPackage(path)).files, languages);
+async function readPackaged(path: string, languages: Languages): Promise<ReadLocal> {
+  const found = readProblem((await readPackage(path)).files, languages);
+  const { definition, checker, harness = null, tests, timing, makings } = found;
   const time = timing.limitSecs === null ? {} : { cpu_time_secs: timing.limitSecs };
   const limited = definition.tests.map((test) => ({ ...test, limits: { ...test.limits, ...time } }));
-  return { definition: { ...definition, tests: limited }, checker, contents: (test) => contentsOf(tests[test]) };
+  const contents = (test: number) => contentsOf(tests[test]);
+  return { problem: { definition: { ...definition, tests: limited }, checker, harness, contents }, makings };
 }
 
 /** Reads the tests of a directory. They are sorted by name, and numbers in the names by their value. */

@@ -1,9 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { ConfigError } from "../config.ts";
 import { PackageError } from "../problems/files.ts";
-import { openImport } from "../problems/import.ts";
+import { openImport, type PackageRuns } from "../problems/import.ts";
+import { makeTests } from "../problems/makers.ts";
 import { measureTimeLimit } from "../problems/measure.ts";
-import { type ProblemPackage, readProblem } from "../problems/package.ts";
+import { readProblem } from "../problems/package.ts";
 import { readPackage } from "../problems/read.ts";
 import { Slot } from "../sandbox/slot.ts";
 import type { Store } from "../store/store.ts";
@@ -25,7 +26,7 @@ interface ImportFlags extends StoreCommandOptions {
   readonly launcherSocket?: string;
 }
 
-/** The exit code of `--probe` for a package whose time limit must be measured. */
+/** The exit code of `--probe` for a package whose time limit must be measured, or whose programs make tests. */
 const NEEDS_LAUNCHER = 3;
 
 /** How often an import is tried. It is repeated if a purge deletes the version before the problem refers to it. */
@@ -36,7 +37,7 @@ export function addStored(problems: Command): void {
   commandOnStore(
     problems,
     "import",
-    "Store a problem package of up to 1 GiB as the current version of the problem with that name. If the content is that of the current version, nothing changes. If neither the package nor the command has a time limit, the accepted submissions of the package run in sandboxes first, and the limit follows from their times.",
+    "Store a problem package of up to 1 GiB as the current version of the problem with that name. If the content is that of the current version, nothing changes. If neither the package nor the command has a time limit, the accepted submissions of the package run in sandboxes first, and the limit follows from their times. Generators of the package run in sandboxes, too.",
   )
     .argument("<directory|zip>", "problem package")
     .requiredOption("--account <account>", "owning account, by name or id")
@@ -110,25 +111,30 @@ async function pack(path: string, { name, timeLimit, launcherSocket }: ImportFla
   if (process.stdout.isTTY) throw new ConfigError("start it as ./assay problems import");
   process.stdout.once("error", () => process.exit(1)); // the other process has ended, with the reason
   const [{ files }, languages] = [await readPackage(path), installedLanguages()];
-  const measure = async (problem: ProblemPackage) => {
-    if (launcherSocket === undefined) throw new PackageError("the package", `has no time limit: ${WAYS}`);
+  const withJudge = async <T>(work: (judge: LocalJudge) => Promise<T>): Promise<T> => {
+    if (launcherSocket === undefined) throw new ConfigError("the package has changed since the command began");
     const slot = await Slot.open(launcherSocket);
     try {
-      return await measureTimeLimit(files, problem, new LocalJudge(slot, languages), languages, sayStep);
+      return await work(new LocalJudge(slot, languages));
     } finally {
       slot.close();
     }
   };
-  await writeImport(await openImport(files, languages, { name, timeLimitSecs: timeLimit }, measure), process.stdout);
+  const runs: PackageRuns = {
+    make: (makings) => withJudge((judge) => makeTests(makings, judge, sayStep)),
+    measure: (problem) => withJudge((judge) => measureTimeLimit(files, problem, judge, languages, sayStep)),
+  };
+  await writeImport(await openImport(files, languages, { name, timeLimitSecs: timeLimit }, runs), process.stdout);
 }
 
 const WAYS = "give --time-limit or, in its problem.yaml, limits.time_limit";
 
 /** Reports to set-up whether a launcher is needed (setup/command-admin.sh). */
 async function probe(path: string, { timeLimit }: ImportFlags): Promise<void> {
-  if (timeLimit !== undefined) return;
-  const { timing, submissions } = readProblem((await readPackage(path)).files, installedLanguages());
-  if (timing.limitSecs !== null) return;
+  const { timing, submissions, makings } = readProblem((await readPackage(path)).files, installedLanguages());
+  const hasLimit = timeLimit !== undefined || timing.limitSecs !== null;
+  if (makings) process.exitCode = NEEDS_LAUNCHER;
+  if (hasLimit) return;
   if (submissions.length === 0)
     throw new PackageError("the package", `has no time limit, and no submissions to measure: ${WAYS}`);
   sayStep(`the package has no time limit, so its submissions are measured; otherwise ${WAYS}`);
@@ -143,14 +149,14 @@ async function storeImport(store: Store, { account, json }: ImportFlags): Promis
     return;
   }
   const { importable, read, end } = found;
-  const { name, title, definition, checker, cpuSecs, memoryBytes } = importable;
+  const { name, title, definition, checker, harness, cpuSecs, memoryBytes } = importable;
   const tests = importable.contents.length;
   const bytes = importable.contents.flat().reduce((sum, one) => sum + one.bytes, 0);
   const contents = importable.contents.map((parts, test) =>
     parts.map((one, place) => ({ ...one, read: () => read(test, place) })),
   );
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
-    const version = { accountId: accountOf, definition, checker, contents };
+    const version = { accountId: accountOf, definition, checker, harness, contents };
     const versionSeq = await store.judgements.putVersion(version, async () => {});
     const problem = { accountId: accountOf, name, title, versionSeq, tests, bytes, cpuSecs, memoryBytes };
     const put = await store.problems.put(problem, null, ACTOR);

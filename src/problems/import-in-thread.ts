@@ -2,6 +2,8 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { abortAfter } from "../domain/abort-after.ts";
+import type { Harness } from "../domain/harness.ts";
+import type { WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { toPlain } from "../languages/load.ts";
@@ -101,9 +103,10 @@ export async function importInThread<T>(
     }
     const { opened } = answer as { readonly opened: Importable };
     const checker = opened.checker && withBuffers(opened.checker);
+    const harness = opened.harness && harnessWithBuffers(opened.harness);
     const submissions =
       opened.submissions?.map((one) => ({ ...one, program: one.program && withBuffers(one.program) })) ?? null;
-    return await work({ importable: { ...opened, checker, submissions }, read });
+    return await work({ importable: { ...opened, checker, harness, submissions }, read });
   } finally {
     await thread.terminate();
   }
@@ -134,8 +137,17 @@ function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength);
 }
 
+function harnessWithBuffers(harness: Harness): Harness {
+  const parts = Object.entries(harness).map(([key, part]) => [key, { ...part, files: part.files.map(fileWithBuffer) }]);
+  return Object.fromEntries(parts);
+}
+
+function fileWithBuffer({ name, data }: WorkFile): WorkFile {
+  return { name, data: bufferOf(data) };
+}
+
 function withBuffers<P extends Program>({ code, stdin, options, ...rest }: P) {
-  const files = options?.files.map(({ name, data }) => ({ name, data: bufferOf(data) })) ?? [];
+  const files = options?.files.map(fileWithBuffer) ?? [];
   return {
     ...rest,
     code: bufferOf(code),

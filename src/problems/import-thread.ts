@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { parentPort, workerData } from "node:worker_threads";
 import { fromPlain, type PlainLanguages } from "../languages/load.ts";
 import { PackageError } from "./files.ts";
-import { type Importable, openImport, type ReadOptions } from "./import.ts";
+import { type Importable, openImport, type PackageRuns, type ReadOptions } from "./import.ts";
 import { packageFromZip } from "./zip.ts";
 
 /** Input of the thread. */
@@ -40,11 +40,18 @@ function sendFault(error: unknown): void {
   send({ fault: error.message });
 }
 
-async function unmeasured(): Promise<never> {
-  throw new PackageError(
-    "the package",
-    "has no time limit: give time_limit, or use the command assay problems import, which measures the submissions of the package",
-  );
+/** A service has no sandboxes for an import: programs of a package would take the slots of submissions. */
+const COMMAND_ONLY: PackageRuns = {
+  measure: () =>
+    refuse(
+      "has no time limit: give time_limit, or use the command assay problems import, which measures the submissions of the package",
+    ),
+  make: () =>
+    refuse("has tests that its programs make: use the command assay problems import, which runs these programs"),
+};
+
+async function refuse(message: string): Promise<never> {
+  throw new PackageError("the package", message);
 }
 
 const { archive, mostBytes, languages, options } = workerData as OpenRequest;
@@ -54,7 +61,7 @@ try {
     send({ unpacked });
     if (parentPort) await once(parentPort, "message");
   });
-  const { importable, read } = await openImport(files, fromPlain(languages), options, unmeasured);
+  const { importable, read } = await openImport(files, fromPlain(languages), options, COMMAND_ONLY);
   send({ opened: importable });
   parentPort?.on("message", ({ test, place }: ContentRequest) => {
     try {

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Harness } from "../domain/harness.ts";
 import { type Definition, MAX_GROUPS, MAX_TESTS } from "../domain/judgement.ts";
 import { LIMIT_FIELDS } from "../domain/limits.ts";
 import { MAX_WORDS, MAX_WORDS_BYTES } from "../domain/program-options.ts";
@@ -6,6 +7,7 @@ import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { type LazyFile, PackageError, type PackageFiles } from "./files.ts";
 import { ceilingOf } from "./limits.ts";
+import type { Makings } from "./makers.ts";
 import { type ProblemPackage, readProblem } from "./package.ts";
 import { readVerifiable, type VerifiableSubmission } from "./submissions.ts";
 
@@ -30,6 +32,8 @@ export interface Importable {
   readonly title: string;
   readonly definition: Definition;
   readonly checker: Program | null;
+  /** What the problem adds to submissions. */
+  readonly harness: Harness | null;
   /** The time limit: seconds of CPU time for each run. */
   readonly cpuSecs: number;
   /** Null if the package does not limit the memory: the limit of the profile holds. */
@@ -60,18 +64,23 @@ export interface OpenImport {
   readonly read: (test: number, place: number) => Buffer;
 }
 
-/** Measures the time limit of a package that has none. @returns seconds. @throws PackageError */
-export type Measure = (problem: ProblemPackage) => Promise<number>;
+/** What only sandboxes can do for an import. Each function throws a PackageError if it is not possible. */
+export interface PackageRuns {
+  /** Runs the programs that make tests. */
+  readonly make: (makings: Makings) => Promise<void>;
+  /** Measures the time limit of a package that has none. @returns seconds. */
+  readonly measure: (problem: ProblemPackage) => Promise<number>;
+}
 
 /**
  * Reads and checks a package for an import.
- * @param measure called when everything else is checked. @throws PackageError for the first fault.
+ * @param runs called when everything else is checked. @throws PackageError for the first fault.
  */
 export async function openImport(
   files: PackageFiles,
   languages: Languages,
   options: ReadOptions,
-  measure: Measure,
+  runs: PackageRuns,
 ): Promise<OpenImport> {
   const problem = readProblem(files, languages);
   const { tests, definition } = problem;
@@ -82,7 +91,9 @@ export async function openImport(
   checkWords(definition);
   const submissions = options.verify ? readVerifiable(files, problem, languages) : null;
   const given = options.timeLimitSecs ?? problem.timing.limitSecs;
-  const cpuSecs = checkedLimit(given ?? (await measure(problem)), languages);
+  if (given !== null) checkedLimit(given, languages);
+  if (problem.makings) await runs.make(problem.makings);
+  const cpuSecs = checkedLimit(given ?? (await runs.measure(problem)), languages);
   const hashed = hashing();
   const limited: Definition = {
     ...definition,
@@ -94,6 +105,7 @@ export async function openImport(
       title,
       definition: limited,
       checker: problem.checker,
+      harness: problem.harness ?? null,
       cpuSecs,
       memoryBytes: definition.tests[0]?.limits.memory_bytes ?? null,
       contents: tests.map(({ parts }) => parts.map(hashed)),

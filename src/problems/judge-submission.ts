@@ -29,7 +29,7 @@ export interface SubmissionRuns {
  */
 export async function judgeSubmission(
   { path, about, bytes, found }: OwnSubmission,
-  { definition, checker, tests }: ProblemPackage,
+  { definition, checker, harness = null, tests }: ProblemPackage,
   { judge, cpuSecs, onRun }: SubmissionRuns,
 ): Promise<JudgedSubmission | null> {
   if (!found) return null;
@@ -38,6 +38,7 @@ export async function judgeSubmission(
   const local = {
     definition: { ...definition, tests: timed },
     checker,
+    harness,
     contents: (test: number) => contentsOf(tests[test]),
   };
   const result = await judge.judge(program, { language, profile: "judge", stop: "never" }, local, onRun);

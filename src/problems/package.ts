@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { CHECKER_RESERVED, type ProgramChecker } from "../domain/check.ts";
+import type { Harness } from "../domain/harness.ts";
 import type { Definition } from "../domain/judgement.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { DMOJ_FILE, readDmoj } from "./dmoj.ts";
 import { filesBelow, PackageError, type PackageFiles } from "./files.ts";
 import { limits2025, limitsLegacy, limitsOfPackage, timeLimitBeside } from "./limits.ts";
+import type { Makings } from "./makers.ts";
 import { type Source, sourcesIn, submissionsOf, toProgram } from "./source.ts";
 import { type InputTest, type OutputTest, type PackageTest, readTests } from "./tests.ts";
 import { checkUnread, VALIDATORS } from "./unread.ts";
@@ -33,7 +35,11 @@ export interface ProblemPackage {
   readonly definition: Definition;
   /** The output validator; null for the default one. */
   readonly checker: Program | null;
+  /** What the problem adds to submissions. */
+  readonly harness?: Harness | null;
   readonly tests: readonly PackageTest[];
+  /** The runs of programs that make contents of the tests; absent if all contents are files. */
+  readonly makings?: Makings;
   /** Inputs that the input validators must accept or reject. */
   readonly inputs: readonly InputTest[];
   /** Outputs that the output validator must accept or reject. */

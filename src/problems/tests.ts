@@ -41,6 +41,8 @@ export interface OutputTest {
   readonly output: () => Buffer;
   readonly checker: CheckerSpec;
   readonly verdict: "AC" | "WA";
+  /** Whether the format permits another verdict, which is then only mentioned. */
+  readonly isHint?: boolean;
 }
 
 export interface TestOptions {

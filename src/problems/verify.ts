@@ -7,6 +7,7 @@ import { compare, tail } from "./compare.ts";
 import type { PackageFiles } from "./files.ts";
 import { type JudgedSubmission, judgeSubmission, timeLimitOf } from "./judge-submission.ts";
 import { ceilingOf } from "./limits.ts";
+import { makeTests } from "./makers.ts";
 import type { ProblemPackage } from "./package.ts";
 import { toProgram } from "./source.ts";
 import { readSubmissions, SUBMISSIONS } from "./submissions.ts";
@@ -51,8 +52,9 @@ export async function verify(
   languages: Languages,
   onProgress: (step: string) => void = () => {},
 ): Promise<Verified> {
+  if (problem.makings) await makeTests(problem.makings, judge, onProgress);
   const { faults, skipped } = await verifyInputs(problem, judge, languages, onProgress);
-  faults.push(...(await verifyOutputs(problem, judge)));
+  for (const { isHint, text } of await verifyOutputs(problem, judge)) (isHint ? skipped : faults).push(text);
   if (problem.format === "dmoj") return { faults, skipped, timeLimitSecs: null, submissions: [] };
   const judged: JudgedSubmission[] = [];
   const notRun: VerifiedSubmission[] = [];
@@ -144,9 +146,9 @@ async function validate(
 async function verifyOutputs(
   { outputs, checker, scoring, definition }: ProblemPackage,
   judge: LocalJudge,
-): Promise<string[]> {
-  const faults: string[] = [];
-  for (const { path, input, answer, output, verdict: wanted, checker: spec } of outputs) {
+): Promise<{ readonly isHint: boolean; readonly text: string }[]> {
+  const faults = [];
+  for (const { path, input, answer, output, verdict: wanted, checker: spec, isHint = false } of outputs) {
     const checkerLimits = definition.limits?.checker ?? {};
     const test = {
       checker: spec,
@@ -156,7 +158,9 @@ async function verifyOutputs(
       checkerLimits,
     };
     const { verdict, message } = await judge.check(test, input(), output());
-    if (verdict !== wanted) faults.push(`${path}: is ${verdict}, not ${wanted}${tail(message)}`);
+    if (verdict === wanted) continue;
+    const text = isHint ? "as an output, the answer is" : "is";
+    faults.push({ isHint, text: `${path}: ${text} ${verdict}, not ${wanted}${tail(message)}` });
   }
   return faults;
 }

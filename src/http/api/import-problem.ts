@@ -153,7 +153,7 @@ async function store(
     readonly count: (bytes: number) => Promise<void>;
   },
 ): Promise<Stored> {
-  const { name, title, definition, checker, cpuSecs, memoryBytes } = importable;
+  const { name, title, definition, checker, harness, cpuSecs, memoryBytes } = importable;
   const { judgements, problems } = dependencies.store;
   const { accountId } = by.caller;
   const tests = importable.contents.length;
@@ -163,7 +163,7 @@ async function store(
     parts.map(({ hash, bytes }, place) => ({ hash, bytes, read: () => read(test, place) })),
   );
   for (let tries = 1; ; tries++) {
-    const versionSeq = await judgements.putVersion({ accountId, definition, checker, contents }, by.pause);
+    const versionSeq = await judgements.putVersion({ accountId, definition, checker, harness, contents }, by.pause);
     const problem = { accountId, name, title, versionSeq, tests, bytes, cpuSecs, memoryBytes };
     const put = await problems.put(problem, PROBLEM_BOUNDS, by.actor);
     if (put.kind === "stored") return put;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { openImport } from "../../../src/problems/import.ts";
+import { makeTests } from "../../../src/problems/makers.ts";
 import { measureTimeLimit } from "../../../src/problems/measure.ts";
 import { readProblem } from "../../../src/problems/package.ts";
 import { type Verified, verify } from "../../../src/problems/verify.ts";
@@ -29,8 +30,15 @@ async function verified(texts: PackageTexts): Promise<Verified> {
 async function imported(texts: PackageTexts) {
   const files = toFiles(texts);
   const measured: string[] = [];
-  const { importable } = await openImport(files, languages, { name: "x" }, (problem) =>
-    measureTimeLimit(files, problem, new LocalJudge(slot, languages), languages, (path) => measured.push(path)),
+  const { importable } = await openImport(
+    files,
+    languages,
+    { name: "x" },
+    {
+      make: (makings) => makeTests(makings, new LocalJudge(slot, languages)),
+      measure: (problem) =>
+        measureTimeLimit(files, problem, new LocalJudge(slot, languages), languages, (path) => measured.push(path)),
+    },
   );
   const limits = new Set(importable.definition.tests.map(({ limits }) => limits.cpu_time_secs));
   assert.deepEqual([...limits], [importable.cpuSecs]);

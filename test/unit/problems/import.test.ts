@@ -31,7 +31,7 @@ function counted(texts: PackageTexts) {
 
 const open = (texts: PackageTexts, verify = false) => {
   const { files, reads } = counted(texts);
-  const opened = openImport(files, languages, { timeLimitSecs: 1, verify }, unmeasured);
+  const opened = openImport(files, languages, { timeLimitSecs: 1, verify }, { make: unmeasured, measure: unmeasured });
   return { opened, reads };
 };
 
@@ -61,7 +61,7 @@ test("no file of any package is read more than once for its import", async () =>
 
 test("only one program of a package of DMOJ is read, and none that is too large", async () => {
   const checker = (at: number) => `{name: bridged, args: {files: check.cpp, lang: CPP20, time_limit: ${at}}}`;
-  const cases = Array.from({ length: 100 }, (_, at) => `- {in: a, checker: ${checker(at)}}\n`).join("");
+  const cases = Array.from({ length: 100 }, (_, at) => `- {in: a, checker: ${checker(at + 1)}}\n`).join("");
   const many = open({ "init.yml": `test_cases:\n${cases}`, a: "1", "check.cpp": "int main() {}" });
   await assert.rejects(many.opened, /only one checker can be a program/);
   assert.ok((many.reads.get("check.cpp") ?? 0) <= 2);
