@@ -17,6 +17,8 @@ const MAX_BYTES_OF_ALL = 262_144;
 /** How many bytes each file counts in addition to its size. */
 const BYTES_OF_ONE = 128;
 
+type YamlVersion = "1.1" | "1.2";
+
 /** A YAML file, checked by a schema. */
 export interface Read<T> {
   readonly value: T;
@@ -26,9 +28,15 @@ export interface Read<T> {
 
 /**
  * Reads a YAML file, and checks it by a schema.
+ * @param version with 1.1, `yes` is true and 010 is 8, as for PyYAML, but `y` is a text.
  * @returns undefined if the package has no such file. @throws PackageError with the line of the first fault.
  */
-export function readYaml<T>(files: PackageFiles, path: string, schema: z.ZodType<T>): Read<T> | undefined {
+export function readYaml<T>(
+  files: PackageFiles,
+  path: string,
+  schema: z.ZodType<T>,
+  version: YamlVersion = "1.2",
+): Read<T> | undefined {
   const size = sizeOf(files, path);
   if (size === undefined) return undefined;
   if (size > MAX_BYTES) throw new PackageError(path, `a YAML file has at most ${MAX_BYTES} bytes`);
@@ -36,7 +44,7 @@ export function readYaml<T>(files: PackageFiles, path: string, schema: z.ZodType
     throw new PackageError(path, `all YAML files together have at most ${MAX_BYTES_OF_ALL} bytes`);
   const bytes = files.get(path) as Buffer;
   const lines = new LineCounter();
-  const document = parse(bytes.toString("utf8"), path, lines);
+  const document = parse(bytes.toString("utf8"), path, lines, version);
   const fault = (part: readonly PropertyKey[], message: string) => {
     for (let depth = part.length; depth >= 0; depth--) {
       const node = document.getIn(part.slice(0, depth), true) as { range?: [number, number, number] } | undefined;
@@ -52,14 +60,16 @@ export function readYaml<T>(files: PackageFiles, path: string, schema: z.ZodType
   throw fault(place, `${place.map(String).join(".") || "the file"}: ${issue?.message}`);
 }
 
-/** The tags of maps and lists. */
-const PLAIN_TAGS = new Set(["tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"]);
+/** The tags of values that every reader of YAML reads in the same way. */
+const PLAIN_TAGS = new Set(
+  ["map", "seq", "str", "int", "float", "bool", "null"].map((one) => `tag:yaml.org,2002:${one}`),
+);
 
 /** Where the library places an error. */
 type YamlPosition = number | readonly number[] | { readonly offset: number };
 
 /** Parses one document. Stops at the first error: the library would collect one for each character. */
-function parse(source: string, path: string, lines: LineCounter): Document {
+function parse(source: string, path: string, lines: LineCounter, version: YamlVersion): Document {
   const fail = (message: string, offset: number) => new PackageError(path, message, lines.linePos(offset).line);
   let compared = 0;
   let first: PackageError | undefined;
@@ -70,6 +80,7 @@ function parse(source: string, path: string, lines: LineCounter): Document {
     throw first;
   };
   const composer = new Composer({
+    version,
     uniqueKeys: (a, b) => {
       if (++compared > MAX_COMPARED) onError(b.range[0], "", "has too many keys");
       return isScalar(a) && isScalar(b) && a.value === b.value;
@@ -81,9 +92,13 @@ function parse(source: string, path: string, lines: LineCounter): Document {
   const [error] = document.errors;
   if (error) throw fail(error.message, error.pos[0]);
   visit(document, {
-    Collection: (_, { tag, range }) => {
-      // Tags such as !!set and !!omap make objects whose fields the schemas would not see.
+    // Tags such as !!set and !!omap make objects whose fields the schemas would not see. The value of an unknown tag, such as !include,
+    // would be its text.
+    Value: (_, node) => {
+      const { tag, range } = node;
       if (tag !== undefined && !PLAIN_TAGS.has(tag)) throw fail(`has the tag ${tag}`, range?.[0] ?? 0);
+      if (isScalar(node) && typeof node.value === "boolean" && /^[yn]$/i.test(node.source ?? ""))
+        node.value = node.source;
     },
   });
   return document;

@@ -51,33 +51,310 @@ test("a checker of DMOJ of the type default has an interface of its own, without
   }
 });
 
-test("a checker of DMOJ of the type testlib has the interface of testlib", () => {
-  const init = `checker: {name: bridged, args: {files: [check.cpp, near.h], lang: CPP20, type: testlib}}
+const checkerOf = (args: string, more: PackageTexts = {}) => {
+  const init = `checker: {name: bridged, args: {files: check.cpp, lang: CPP20, ${args}}}\ntest_cases: [{in: a, out: a}]\n`;
+  const { definition, checker } = read({ "init.yml": init, a: "1", "check.cpp": "int main() {}", ...more });
+  return { spec: definition.tests[0]?.checker, options: checker?.options };
+};
+
+test("the types of a checker of DMOJ that is a program are interfaces", () => {
+  const called = (type: string) => ({ type: "program", interface: type, language: "cpp", args: [] });
+  assert.deepEqual(checkerOf("type: testlib").spec, called("dmoj-testlib"));
+  assert.deepEqual(checkerOf("type: coci, cached: true").spec, called("dmoj-coci"));
+  assert.deepEqual(checkerOf("type: peg").spec, called("dmoj-peg"));
+  // Without feedback, DMOJ does not read the points that this type writes, but its arguments keep their order.
+  assert.deepEqual(checkerOf("type: peg, feedback: false").spec, {
+    ...called("dmoj"),
+    ...{ args: ["judge/answer", "judge/output", "judge/input"], hasOwnArgs: true, isSilent: true },
+  });
+});
+
+test("a checker of DMOJ can have files, flags, limits and arguments", () => {
+  const init = `checker:
+  name: bridged
+  args:
+    files: [x/check.cpp, near.h]
+    lang: CPP
+    flags: [-DFAST, -O3]
+    time_limit: 2
+    memory_limit: 65536
+    args_format_string: '{answer_file} "two words" it\\ is {{x}} {output_file}'
 test_cases: [{in: a, out: a}]
 `;
-  const { definition, checker } = read({ "init.yml": init, a: "1", "check.cpp": "int main() {}", "near.h": "" });
-  assert.deepEqual(definition.tests[0]?.checker, { type: "program", interface: "testlib", language: "cpp", args: [] });
+  const texts = { "init.yml": init, a: "1", "x/check.cpp": "int main() {}", "near.h": "" };
+  const { definition, checker } = read(texts);
+  const { options } = checker ?? {};
   assert.deepEqual(
-    checker?.options?.files.map(({ name }) => name),
+    options?.files.map(({ name }) => name),
     ["check.cpp", "near.h"],
   );
+  assert.deepEqual(options?.compilerOptions, ["-DFAST", "-O3"]);
+  assert.deepEqual(options?.limits, { cpu_time_secs: 2, memory_bytes: 65_536 * 1_024 });
+  const args = ["judge/answer", "two words", "it is", "{x}", "judge/output"];
+  const spec = { type: "program", interface: "dmoj", language: "cpp", args, hasOwnArgs: true };
+  assert.deepEqual(definition.tests[0]?.checker, spec);
+});
+
+test("all checkers of DMOJ in Python are one program, and each test has its own call", () => {
+  const init = `points: 5
+test_cases:
+- {in: a, out: a, checker: sorted}
+- batched:
+  - {in: a, out: a}
+  - {in: a, out: a, points: 5, binary_data: true}
+  checker: {name: near.py, args: {most: 3}}
+- {in: a, out: a, checker: standard}
+`;
+  const { definition, checker } = read({ "init.yml": init, a: "1", "near.py": "def check(*_, **__): return True\n" });
+  const names = checker?.options?.files.map(({ name }) => name) ?? [];
+  assert.ok(
+    names.includes("main.py") && names.includes("dmoj/result.py") && names.includes("package/near.py"),
+    `${names}`,
+  );
+  const specs = definition.tests.map((one) => one.checker);
+  const calls = specs.map((spec) => spec?.type === "program" && JSON.parse(spec.args[0] ?? ""));
+  const call = { call: "checker", points: 5, binary: false, problem: "" };
+  assert.deepEqual(calls, [
+    { ...call, name: "sorted", args: {}, position: 0, batch: 0 },
+    { ...call, file: "package/near.py", args: { most: 3 }, position: 1, batch: 1 },
+    { ...call, file: "package/near.py", args: { most: 3 }, position: 2, batch: 1, binary: true },
+    false,
+  ]);
+  assert.deepEqual(specs[3], { type: "tokens", lineBreaks: true });
+});
+
+test("interactors and graders of DMOJ are interactive checkers", () => {
+  const interactor = read({
+    "init.yml": "interactive: {files: [talk.c, near.h], type: testlib, flags: [-DX]}\ntest_cases: [{in: a}]\n",
+    ...{ a: "1", "talk.c": "int main() {}", "near.h": "" },
+  });
+  assert.deepEqual(interactor.definition.tests[0]?.checker, {
+    ...{
+      type: "program",
+      interface: "dmoj-testlib",
+      language: "c",
+      hasOwnArgs: true,
+      interactive: true,
+      isSilent: true,
+    },
+    args: ["judge/input", "judge/output", "judge/answer"],
+  });
+  // The output of an interactor has no buffer, so that it need not flush it.
+  assert.deepEqual(
+    interactor.checker?.options?.files.map(({ name }) => name),
+    ["talk.c", "near.h", "unbuffered-output.c"],
+  );
+  const grader = read({
+    "init.yml": "custom_judge: grade.py\nunbuffered: yes\ntest_cases: [{in: a}]\n",
+    ...{
+      a: "1",
+      "grade.py": "class Grader(InteractiveGrader):\n    def interact(self, case, interactor): return True\n",
+    },
+  });
+  const spec = grader.definition.tests[0]?.checker;
+  assert.deepEqual([spec?.type, spec?.type === "program" && spec.interactive], ["program", true]);
+  assert.deepEqual(grader.harness?.[".py"]?.env, { PYTHONUNBUFFERED: "1" });
+  assert.deepEqual(grader.outputs, []);
+});
+
+test("a signature is graded by files that are added to submissions in C and C++", () => {
+  const init = "signature_grader: {entry: main.c, header: sum.h}\ntest_cases: [{in: a, out: a}]\n";
+  const { definition, harness } = read({ "init.yml": init, a: "1", "main.c": "int main() {}", "sum.h": "int sum();" });
+  assert.deepEqual(definition.languages, [".c", ".cpp"]);
+  assert.deepEqual(Object.keys(harness ?? {}), [".c", ".cpp"]);
+  const { files = [], prefix } = harness?.[".cpp"] ?? {};
+  assert.deepEqual(
+    files.map(({ name }) => name),
+    ["sum.h", "signature-grader.cpp"],
+  );
+  assert.match(prefix ?? "", /#include "sum\.h"\n#define main main_of_submission\n#line 1\n$/);
+});
+
+test("tests can be found in an archive by patterns", async () => {
+  const files = ["easy.2.in", "easy.10.in", "1.in", "easy.2.out", "easy.10.out", "1.out", "notes.txt"];
+  const archived = zipOf(files.map((name) => ({ name, data: name })));
+  const opened = async (cases: string) => {
+    const package_ = new Map([
+      ["init.yml", Buffer.from(`archive: data.zip\n${cases}`)],
+      ["data.zip", archived],
+    ]);
+    return readProblem(await withArchive(package_), languages);
+  };
+  const named = await opened(String.raw`test_cases:
+  input_format: ((?P<batch>\w+)\.)?(?P<case>\d+)\.in
+  output_format: ((?P<batch>\w+)\.)?(?P<case>\d+)\.out
+  case_points: [7, 3]
+`);
+  assert.deepEqual(
+    named.definition.tests.map(({ name, group, points }) => [name, group, points]),
+    [
+      ["1.1", "batch-1", 3.5],
+      ["1.2", "batch-1", 3.5],
+      ["2", "cases-2", 3],
+    ],
+  );
+  assert.deepEqual(contentsOf(named.tests[1]).map(String), ["easy.10.in\n", "easy.10.out\n"]);
+  await assert.rejects(opened("test_cases: {input_format: x, output_format: y}\n"), /has no files of tests/);
+  await assert.rejects(
+    opened("test_cases: {input_format: '(a+)+(?P<case>\\d)(?=x)\\1'}\n"),
+    /\\1, which is not supported/,
+  );
+  await assert.rejects(opened("test_cases: {input_format: '.*(?P<case>\\d)\\.'}\n"), /are files of the same test/);
+  await assert.rejects(opened("test_cases: {case_points: [1]}\n"), /1 values for/);
+});
+
+test("without patterns, the usual names of tests are found", async () => {
+  const names = ["in/1.txt", "out/1.txt", "p.2.1.in", "p.2.1.out", "p.2.2.in", "p.2.2.out"];
+  const archived = zipOf(names.map((name) => ({ name, data: name })));
+  const package_ = new Map([
+    ["init.yml", Buffer.from("archive: data.zip\n")],
+    ["data.zip", archived],
+  ]);
+  const { definition, tests } = readProblem(await withArchive(package_), languages);
+  assert.deepEqual(
+    definition.tests.map(({ name, group }) => [name, group]),
+    [
+      ["1", "cases-1"],
+      ["2.1", "batch-1"],
+      ["2.2", "batch-1"],
+    ],
+  );
+  assert.deepEqual(contentsOf(tests[2]).map(String), ["p.2.2.in\n", "p.2.2.out\n"]);
+});
+
+test("a list of pretests comes first, without points", () => {
+  const { definition } = read({
+    "init.yml": "pretest_test_cases:\n- {in: a}\n- batched: [{in: a}]\ntest_cases: [{in: a, points: 4}]\n",
+    a: "1",
+  });
+  assert.deepEqual(
+    definition.tests.map(({ name, group, points }) => [name, group, points]),
+    [
+      ["pretest-1", "pretest-pretests-1", 0],
+      ["pretest-2.1", "pretest-batch-1", 0],
+      ["1", "cases-3", 4],
+    ],
+  );
+  assert.deepEqual(definition.groups[2]?.depends, ["pretest-pretests-1", "pretest-batch-1"]);
+  assert.deepEqual(
+    definition.groups.map(({ breaks }) => breaks),
+    [true, true, undefined],
+  );
+});
+
+test("a generator makes the parts of a test that have no file", () => {
+  const init = `generator: {source: [make.cpp, near.h], flags: [-DX], time_limit: 3, args: [9]}
+test_cases:
+- {generator_args: [1, yes, "-x y", 010, 1_0]}
+- {in: a}
+- {out: a, generator_in: a}
+- {in: a, out: a}
+`;
+  const texts = { "init.yml": init, a: "1\r\n", "make.cpp": "int main() {}", "near.h": "" };
+  const { makings, tests } = read(texts);
+  assert.deepEqual(
+    makings?.runs.map(({ args, stdin, stdout, stderr }) => [args, `${stdin.read()}`, stdout !== null, stderr !== null]),
+    [
+      [["1", "True", "-x y", "8", "10"], "", true, true],
+      [["9"], "", false, true],
+      [["9"], "1\r\n", true, false],
+    ],
+  );
+  const [run] = makings?.runs ?? [];
+  assert.deepEqual(
+    [run?.program.options?.compilerOptions, run?.program.options?.limits],
+    [["-DX"], { cpu_time_secs: 3 }],
+  );
+  run?.stdout?.fill(Buffer.from("x\r\n"));
+  run?.stderr?.fill(Buffer.from("y\r\nz"));
+  assert.deepEqual(contentsOf(tests[0]).map(String), ["x\r\n", "y\nz\n"]);
+  assert.throws(() => contentsOf(tests[1]), /has not been made yet/);
+});
+
+test("a file can stand for a standard stream", () => {
+  const init = "symlinks: {data.txt: /dev/stdin}\ntest_cases: [{in: a}]\n";
+  assert.deepEqual(read({ "init.yml": init, a: "1" }).definition.tests[0]?.streamFiles, { "data.txt": "stdin" });
 });
 
 const ONE = "test_cases:\n- {in: a, out: a, points: 1}\n";
 const WRONG: Readonly<Record<string, readonly [init: string, message: RegExp]>> = {
   "no tests": ["archive: a\n", /^init\.yml:1: test_cases: /],
-  "patterns for tests": ["test_cases: {input_format: x}\n", /^init\.yml:1: test_cases: patterns are not supported/],
+  "patterns, but no archive": [
+    "test_cases: {input_format: x}\n",
+    /^init\.yml:1: test_cases: .* an archive is required$/,
+  ],
   "a missing file": ["test_cases:\n- {in: a, out: b}\n", /^init\.yml:2: out: b is not in the package$/],
   "a path that leads outside": [
     "test_cases:\n- {in: ../a, out: a}\n",
     /^init\.yml:2: in: \.\.\/a is not in the package$/,
   ],
   "code in a key": [`${ONE}points+: 1 + 1\n`, /^init\.yml:3: points\+: /],
-  "a generator": [`${ONE}generator: g.cpp\n`, /^init\.yml:3: generator: /],
-  "an interactor": [`${ONE}interactive: {files: i.cpp}\n`, /^init\.yml:3: interactive: /],
-  "a grader in Python": [`${ONE}custom_judge: j.py\n`, /^init\.yml:3: custom_judge: /],
-  "a checker in Python": [`${ONE}checker: check.py\n`, /^init\.yml:2: checker: check\.py is not supported$/],
-  "a checker with other rules": [`${ONE}checker: linecount\n`, /checker: linecount is not supported$/],
+  "a missing generator": [
+    "test_cases: [{}]\ngenerator: g.cpp\n",
+    /^init\.yml:1: generator: g\.cpp is not in the package$/,
+  ],
+  "an input in addition to a generator": [
+    "generator: a\ntest_cases:\n- {in: a, generator_args: [1]}\n",
+    /^init\.yml:3: generator_args: the test has an input/,
+  ],
+  "a number that is not exact": [
+    "generator: a.py\ntest_cases:\n- {generator_args: [12345678901234567890]}\n",
+    /^init\.yml:3: generator_args: a number is too large/,
+  ],
+  "too many arguments": [
+    `generator: a.py\ntest_cases:\n- {generator_args: [${"1,".repeat(33)}]}\n`,
+    /^init\.yml:3: test_cases\.0\.generator_args: /,
+  ],
+  "a generator for Python 2 only": ["generator: a.py2\ntest_cases: [{}]\n", /a\.py2 is for Python 2/],
+  "a missing interactor": [`${ONE}interactive: {files: i.cpp}\n`, /^init\.yml:3: interactive: i\.cpp is not in/],
+  "an interactor of an unknown type": [
+    `${ONE}interactive: {files: a.py, type: odd}\n`,
+    /interactive: type: odd is none of default, testlib, coci, peg$/,
+  ],
+  "an interactor of a type that has none": [`${ONE}interactive: {files: a.py, type: peg}\n`, /peg has no interactors$/],
+  "an interactor and a grader": [
+    `${ONE}interactive: {files: a.py}\ncustom_judge: a.py\n`,
+    /^init\.yml:4: custom_judge: together with interactive$/,
+  ],
+  "a grader that runs the submission": [
+    `${ONE}custom_judge: runs.py\n`,
+    /^init\.yml:3: custom_judge: a grader with a method _launch_process is not supported$/,
+  ],
+  "a grader that is none": [`${ONE}custom_judge: a.py\n`, /custom_judge: the class Grader must be a subclass/],
+  "a missing checker in Python": [
+    `${ONE}checker: check.py\n`,
+    /^init\.yml:2: checker: check\.py is not in the package$/,
+  ],
+  "a checker in Python with a number that JSON has not": [
+    `${ONE}checker: {name: a.py, args: {most: .inf}}\n`,
+    /checker: args: a number is too large, or not finite$/,
+  ],
+  "two checkers that are programs": [
+    "test_cases:\n- {in: a, checker: a.py}\n- {in: a, checker: {name: bridged, args: {files: a.py, lang: PY3}}}\n",
+    /^init\.yml:3: checker: only one checker can be a program$/,
+  ],
+  "a placeholder without a meaning": [
+    `${ONE}checker: {name: bridged, args: {files: a.py, lang: PY3, args_format_string: "{input_file.__class__}"}}\n`,
+    /checker\.args: args_format_string: \{input_file\.__class__\} is not supported$/,
+  ],
+  "a header that takes the place of the submission": [
+    `${ONE}signature_grader: {entry: a, header: main.c}\n`,
+    /signature_grader: main\.c is no possible name of a header$/,
+  ],
+  "a header whose name is not plain": [
+    `${ONE}signature_grader: {entry: a, header: 'x"\\n.h'}\n`,
+    /^init\.yml:3: signature_grader/,
+  ],
+  "a signature that is too large": [
+    `${ONE}signature_grader: {entry: large, header: x.h}\n`,
+    /adds more than 12 files or 1048576 bytes/,
+  ],
+  "a link to a file of the machine": [
+    `${ONE}symlinks: {x: /etc/passwd}\n`,
+    /symlinks: x leads to \/etc\/passwd, which is no standard stream$/,
+  ],
+  "a link outside of its directory": [`${ONE}symlinks: {../x: /dev/stdin}\n`, /\.\.\/x is no valid name of a file$/],
+  "a tag that includes a file": [`${ONE}custom_judge: !include other.yml\n`, /^init\.yml:3: has the tag !include$/],
   "a checker named like a property of objects": [
     `${ONE}checker: {name: constructor, args: {error_mode: absolute}}\n`,
     /checker: constructor is not supported$/,
@@ -87,8 +364,8 @@ const WRONG: Readonly<Record<string, readonly [init: string, message: RegExp]>> 
     /checker: wrong arguments of floats$/,
   ],
   "a program with flags": [
-    `${ONE}checker: {name: bridged, args: {files: a, lang: CPP20, flags: [-O3]}}\n`,
-    /checker\.args: flags is not supported$/,
+    `${ONE}checker: {name: bridged, args: {files: a, lang: CPP20, flags: [-fplugin=a]}}\n`,
+    /checker\.args: flags: -fplugin=a is not allowed for cpp$/,
   ],
   "a program in an unknown language": [
     `${ONE}checker: {name: bridged, args: {files: a, lang: COBOL}}\n`,
@@ -99,7 +376,7 @@ const WRONG: Readonly<Record<string, readonly [init: string, message: RegExp]>> 
     /^init\.yml:3: dependencies: 1 is not the number of an earlier batch$/,
   ],
   "points in a batch": [
-    "test_cases:\n- batched:\n  - {in: a, points: 1}\n",
+    "test_cases:\n- batched:\n  - {in: a, points: 2}\n",
     /^init\.yml:3: points: a batch can have points, but not a case in it$/,
   ],
   "points whose sum is infinite": [
@@ -136,9 +413,13 @@ const WRONG: Readonly<Record<string, readonly [init: string, message: RegExp]>> 
     /output_limit_length: at most 16777216 bytes \(ASSAY_CEILINGS\)$/,
   ],
 };
+const FILES: PackageTexts = {
+  ...{ a: "1\n", "a.py": "pass\n", "a.py2": "print 1\n", "main.c": "", "x.h": "", large: "x".repeat(1_048_577) },
+  "runs.py": "class Grader(StandardGrader):\n    def _launch_process(self, case): pass\n",
+};
 for (const [name, [init, message]] of Object.entries(WRONG))
   test(`a package of DMOJ with ${name} is a fault`, () => {
-    assert.throws(() => read({ "init.yml": init, a: "1\n" }), { name: "PackageError", message });
+    assert.throws(() => read({ "init.yml": init, ...FILES }), { name: "PackageError", message });
   });
 
 const [init, data] = [`archive: data.zip\n${ONE}`, zipOf([{ name: "a", data: "1" }])];
