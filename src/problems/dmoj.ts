@@ -462,6 +462,9 @@ function readCheckers(init: Init, files: PackageFiles, languages: Languages): Ch
     isInteractive: false,
     specOf: (part) => {
       const key = JSON.stringify(part.values.checker ?? "standard");
+      // Aliases of YAML let a short file have large arguments, which each test would repeat.
+      if (key.length > MAX_CHECKER)
+        throw init.fault([...part.path, "checker"], `checker: has more than ${MAX_CHECKER} characters`);
       const specOf = known.get(key) ?? readChecker(part);
       known.set(key, specOf);
       return specOf(part);
@@ -473,6 +476,9 @@ function readCheckers(init: Init, files: PackageFiles, languages: Languages): Ch
     },
   };
 }
+
+/** The most characters of a checker with its arguments. */
+const MAX_CHECKER = 8_192;
 
 /** The most checkers of a package that are files in Python. */
 const MAX_PYTHON_FILES = 10;

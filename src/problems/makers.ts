@@ -70,11 +70,10 @@ export async function makeTests(
   for (const { path, language, program, args, stdin, stdout, stderr } of runs) {
     onProgress(path);
     const { result, output, metrics } = await judge.make(language, program, stdin.read(), args);
-    if (result.verdict !== "AC" || !output)
-      throw new PackageError(
-        path,
-        `the program that makes the test ended as ${result.verdict}${tail(result.errorMessage)}`,
-      );
+    if (result.verdict !== "AC" || !output) {
+      const why = [result.errorMessage, excerptOf(output?.stderr)].filter((text) => text).join(": ");
+      throw new PackageError(path, `the program that makes the test ended as ${result.verdict}${tail(why)}`);
+    }
     if (output.integrity !== "complete") {
       const stream = output.stdout.length < MAX_CONTENT_BYTES ? "standard error" : "standard output";
       throw new PackageError(
@@ -90,4 +89,16 @@ export async function makeTests(
       throw new PackageError(path, `the programs need more than ${MAX_MADE_CPU_SECS} s of CPU time to make all tests`);
   }
   check();
+}
+
+const MAX_EXCERPT = 300;
+
+/** The beginning of what a program or its compiler wrote to standard error, in one line. */
+function excerptOf(stderr: Buffer = Buffer.alloc(0)): string {
+  const start = stderr.subarray(0, 4 * MAX_EXCERPT).toString();
+  return start
+    .replaceAll(/[\p{C}\p{Z}]+/gu, " ")
+    .trim()
+    .slice(0, MAX_EXCERPT)
+    .toWellFormed();
 }

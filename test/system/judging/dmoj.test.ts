@@ -360,7 +360,10 @@ describe("generators of DMOJ", { concurrency: 1 }, () => {
   });
 
   for (const [attack, message] of [
-    ["raise SystemExit(3)", /test 1: the program that makes the test ended as RE: exited with code 3$/],
+    [
+      "import sys; print('no\\x1b input', file=sys.stderr); sys.exit(3)",
+      /test 1: the program that makes the test ended as RE: exited with code 3: no input$/,
+    ],
     ["while True: pass", /ended as TLE/],
     ["while True: print('x' * 4096)", /writes more than 4194304 bytes to standard output|ended as TLE/],
     ["import sys; sys.stderr.write('x' * 5000000)", /writes more than 4194304 bytes to standard error$/],

@@ -349,6 +349,10 @@ const WRONG: Readonly<Record<string, readonly [init: string, message: RegExp]>> 
     `${ONE}signature_grader: {entry: large, header: x.h}\n`,
     /adds more than 12 files or 1048576 bytes/,
   ],
+  "large arguments by aliases": [
+    `hints: &x [${'"y",'.repeat(500)}]\nchecker: {name: identical, args: {pe_allowed: [${"*x,".repeat(40)}]}}\n${ONE}`,
+    /checker: has more than 8192 characters$/,
+  ],
   "a link to a file of the machine": [
     `${ONE}symlinks: {x: /etc/passwd}\n`,
     /symlinks: x leads to \/etc\/passwd, which is no standard stream$/,
