@@ -31,7 +31,7 @@ export interface VerifiedSubmission {
 export interface Verified {
   /** Faults of the package that belong to no submission. */
   readonly faults: readonly string[];
-  /** Parts that could not be tried, and why; they are no faults of the package. */
+  /** Parts that could not be tried, and why, and answers that their checker rejects; they are no faults of the package. */
   readonly skipped: readonly string[];
   /** The time limit in seconds. Null for a package of DMOJ, or if the package sets none and none follows from its submissions. */
   readonly timeLimitSecs: number | null;
@@ -159,8 +159,8 @@ async function verifyOutputs(
     };
     const { verdict, message } = await judge.check(test, input(), output());
     if (verdict === wanted) continue;
-    const text = isHint ? "as an output, the answer is" : "is";
-    faults.push({ isHint, text: `${path}: ${text} ${verdict}, not ${wanted}${tail(message)}` });
+    const text = isHint ? `the checker decides ${verdict} for the answer` : `is ${verdict}, not ${wanted}`;
+    faults.push({ isHint, text: `${path}: ${text}${tail(message)}` });
   }
   return faults;
 }
