@@ -38,8 +38,10 @@ export interface Language {
   readonly source: string;
   /** Suffixes of further files that the compile command also takes, after the source. */
   readonly sources?: readonly string[] | undefined;
-  /** How the execute command names the compiled program: by its class, or by its .js file (src/worker/plan.ts). */
-  readonly runs?: "class" | "js" | undefined;
+  /** Suffixes of files in another language that the compile command also takes. No program of the language has its entry in such a file. */
+  readonly otherSources?: readonly string[] | undefined;
+  /** How the execute command names the compiled program, if this depends on the source: by its .js file (src/worker/plan.ts). */
+  readonly runs?: "js" | undefined;
   readonly compile: Command | null;
   readonly execute: Command;
   /** Options of the compiler that a request may add: regular expressions, of which one must match the whole option. */

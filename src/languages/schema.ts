@@ -71,7 +71,10 @@ const language = {
   sources: z
     .array(z.string().regex(/^\.[a-z][a-z0-9]*$/, "a suffix must be a dot, lower-case letters and digits"))
     .optional(),
-  runs: z.enum(["class", "js"]).optional(),
+  otherSources: z
+    .array(z.string().regex(/^\.[a-z][a-z0-9]*$/, "a suffix must be a dot, lower-case letters and digits"))
+    .optional(),
+  runs: z.enum(["js"]).optional(),
   compile: command.nullable(),
   execute: command,
   compilerOptions: z.array(z.string().refine(isExpression, "must be a regular expression")).optional(),

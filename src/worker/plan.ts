@@ -25,7 +25,6 @@ export function stepForArtifact(execute: Step, { limits }: Step, files: readonly
 
 /** How an execute command names the compiled program, derived from the path of the source. The keys are values of `Language.runs`. */
 const RUNS = {
-  class: (path: string) => path.replace(/\.java$/, "").replaceAll("/", "."),
   js: (path: string) => path.replace(/\.ts$/, ".js"),
 } as const;
 

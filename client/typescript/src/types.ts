@@ -320,7 +320,7 @@ export interface JudgeRequest {
   limits?: RunLimits;
   compile_limits?: RunLimits;
   /**
-   * Options that are added to those of the compiler. Only options for optimisation, standard, warnings and macros are allowed
+   * Options that are added to those of the compiler. Only options for optimisation, standard, warnings, strictness and macros are allowed
    */
   compiler_options?: string[];
   /**
@@ -441,7 +441,7 @@ export interface JudgementRequest {
   limits?: RunLimits;
   compile_limits?: RunLimits;
   /**
-   * Options that are added to those of the compiler. Only options for optimisation, standard, warnings and macros are allowed
+   * Options that are added to those of the compiler. Only options for optimisation, standard, warnings, strictness and macros are allowed
    */
   compiler_options?: string[];
   /**
@@ -1152,7 +1152,7 @@ export interface SubmitRequest {
   limits?: RunLimits;
   compile_limits?: RunLimits;
   /**
-   * Options that are added to those of the compiler. Only options for optimisation, standard, warnings and macros are allowed
+   * Options that are added to those of the compiler. Only options for optimisation, standard, warnings, strictness and macros are allowed
    */
   compiler_options?: string[];
   /**

@@ -51,7 +51,7 @@ export const additionFields = {
     .meta({
       description:
         `Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to ${MAX_FILES} files with ${MAX_FILES_BYTES} bytes ` +
-        `in all. For C, C++ and Go, other source files, such as \`util.cpp\`, are compiled together with the program. ${PATH_RULE.replace("a path", "A path")}. ` +
+        `in all. For C, C++, Go and Java, other source files, such as \`util.cpp\`, are compiled together with the program. ${PATH_RULE.replace("a path", "A path")}. ` +
         "Paths are normalized to Unicode's form NFC",
       examples: [{ "words.txt": "one\n", "data/table.bin": { base64: "AAEC" } }],
     })
@@ -69,7 +69,7 @@ export const additionFields = {
   compiler_options: z
     .array(word)
     .describe(
-      "Options that are added to those of the compiler. Only options for optimisation, standard, warnings and macros are allowed",
+      "Options that are added to those of the compiler. Only options for optimisation, standard, warnings, strictness and macros are allowed",
     )
     .optional(),
   stderr_to_stdout: z.boolean().describe("Whether stderr is merged into stdout, in the order of the writes").optional(),

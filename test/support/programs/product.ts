@@ -27,6 +27,8 @@ export interface Product {
   ) => Promise<Answer>;
   /** Submits and waits for the record; polls if the run outlasts the wait of the request. */
   readonly run: Run;
+  /** Like `run`, for any request. */
+  readonly submit: (body: Readonly<Record<string, unknown>>) => Promise<unknown>;
   /** Like `run`, for another account, which it creates. */
   readonly runAs: (account: string) => Promise<Run>;
 }
@@ -153,7 +155,7 @@ async function start({
     if (served === 0 && launched === 0) return;
     throw new Error(`service and launcher ended with ${served}, ${launched}: ${service.output()} ${launcher.stderr()}`);
   };
-  return [{ launcher, service, data, key, ask, run: runWith(ask), runAs }, stop];
+  return [{ launcher, service, data, key, ask, run: runWith(ask), submit: (body) => run(ask, body), runAs }, stop];
 }
 
 /** The URL of a database of its own, which is removed with the product. */

@@ -72,6 +72,7 @@ const HELLO: readonly [language: string, code: string][] = [
   ["c++", '#include <iostream>\nint main() { std::cout << "hello\\n"; }'],
   ["go", 'package main\nimport "fmt"\nfunc main() { fmt.Println("hello") }'],
   ["java", 'class Main { public static void main(String[] a) { System.out.println("hello"); } }'],
+  ["java", 'public class Foo { public static void main(String[] a) { System.out.println("hello"); } }'],
   ["js", 'console.log("hello")'],
   ["rs", 'fn main() { println!("hello"); }'],
   ["ts", 'const text: string = "hello";\nconsole.log(text);'],
@@ -86,6 +87,13 @@ for (const [language, code] of HELLO)
   });
 
 test("compiles the other files of a program", LIMIT, async () => {
+for (const name of ["test.java", "prog.java", "hello-world.java"])
+  test(`starts the class with main, whatever the name of the file is: ${name}`, LIMIT, async () => {
+    const code = 'public class Main { public static void main(String[] a) { System.out.println("hello"); } }';
+    const { run } = await call("execute", { language: "java", version: "*", files: [file(code, name)] });
+    assert.deepEqual([run.stdout, run.stderr], ["hello\n", ""]);
+  });
+
   const { run } = await call("execute", {
     language: "gcc",
     version: "*",

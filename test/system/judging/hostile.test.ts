@@ -332,6 +332,16 @@ class Main { public static void main(String[] words) { System.exit(42); } }`,
     0,
     /too many or too large/,
   ],
+  "is a public class with a name of its own": [
+    {
+      ...KATTIS,
+      language: "java",
+      code: "package judges;\npublic class Check { public static void main(String[] words) { System.exit(42); } }",
+    },
+    "AC",
+    4,
+    null,
+  ],
   "prints without end": [kattis("while True: print('x' * 65536)"), "IE", 0, /^the checker ended as TLE/],
   "does not read the output": [kattis("import os; os.close(0); raise SystemExit(42)"), "AC", 4, null],
   "looks for other boxes": [

@@ -105,7 +105,7 @@ test("an entry takes the place of the source in the commands", () => {
     ["python", "app/run.py", ["app/run.py"]],
     ["javascript", "src/start.js", ["src/start.js"]],
     ["typescript", "src/start.ts", ["src/start.ts", "src/start.js"]],
-    ["java", "org/site/App.java", ["org/site/App.java", "org.site.App"]],
+    ["java", "org/site/App.java", ["org/site/App.java", "Main"]],
     ["c", "src/app.c", ["src/app.c", "./main"]],
   ] as const) {
     const { compile, execute } = withProgramOptions(name, { entry, files: [{ name: entry, data }] } as object);

@@ -224,7 +224,7 @@ class JudgeRequest(TypedDict):
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
     compile_limits: NotRequired[RunLimits]
-    # Options that are added to those of the compiler. Only options for optimisation, standard, warnings and macros are allowed
+    # Options that are added to those of the compiler. Only options for optimisation, standard, warnings, strictness and macros are allowed
     compiler_options: NotRequired[list[str]]
     # Whether stderr is merged into stdout, in the order of the writes
     stderr_to_stdout: NotRequired[bool]
@@ -299,7 +299,7 @@ class JudgementRequest(TypedDict):
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
     compile_limits: NotRequired[RunLimits]
-    # Options that are added to those of the compiler. Only options for optimisation, standard, warnings and macros are allowed
+    # Options that are added to those of the compiler. Only options for optimisation, standard, warnings, strictness and macros are allowed
     compiler_options: NotRequired[list[str]]
     # Whether stderr is merged into stdout, in the order of the writes
     stderr_to_stdout: NotRequired[bool]
@@ -764,7 +764,7 @@ class SubmitRequest(TypedDict):
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
     compile_limits: NotRequired[RunLimits]
-    # Options that are added to those of the compiler. Only options for optimisation, standard, warnings and macros are allowed
+    # Options that are added to those of the compiler. Only options for optimisation, standard, warnings, strictness and macros are allowed
     compiler_options: NotRequired[list[str]]
     # Whether stderr is merged into stdout, in the order of the writes
     stderr_to_stdout: NotRequired[bool]

@@ -51,7 +51,7 @@ static void warm_up(JNIEnv *env)
 {
 	static const char *const arguments[] = {"-proc:none", "-XDstringConcat=inline", "-d", classes, "/opt/assay/park/warm/Main.java"};
 	enum { COUNT = sizeof arguments / sizeof *arguments };
-	jclass compiler = (*env)->FindClass(env, "com/sun/tools/javac/Main"), text = (*env)->FindClass(env, "java/lang/String");
+	jclass compiler = (*env)->FindClass(env, "assay/Compiler"), text = (*env)->FindClass(env, "java/lang/String");
 	check(env);
 	jmethodID compile = (*env)->GetStaticMethodID(env, compiler, "compile", "([Ljava/lang/String;)I");
 	jobjectArray array = (*env)->NewObjectArray(env, COUNT, text, NULL);
