@@ -81,8 +81,16 @@ describe("in every language", () => {
     test(`${language}: only its own process is visible`, async () => {
       assert.equal((await results()).get("processes"), "1");
     });
-    test(`${language}: the environment has only the five fixed variables and those of its language file`, async () => {
-      const expected = ["HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", ...(language === "go" ? ["GOMAXPROCS"] : [])];
+    test(`${language}: the environment has only the six fixed variables and those of its language file`, async () => {
+      const expected = [
+        "HOME",
+        "LANG",
+        "LC_ALL",
+        "ONLINE_JUDGE",
+        "PATH",
+        "TMPDIR",
+        ...(language === "go" ? ["GOMAXPROCS"] : []),
+      ];
       assert.deepEqual((await results()).get("environment")?.split(" ").toSorted(), expected.toSorted());
     });
   }

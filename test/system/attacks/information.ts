@@ -15,7 +15,10 @@ attack(
   { language: "python", program: "information" },
   {
     "nothing of the service is visible": [
-      ["environment", "PATH=/usr/local/bin:/usr/bin:/bin HOME=/box LANG=C.UTF-8 LC_ALL=C.UTF-8 TMPDIR=/tmp"],
+      [
+        "environment",
+        "PATH=/usr/local/bin:/usr/bin:/bin HOME=/box LANG=C.UTF-8 LC_ALL=C.UTF-8 TMPDIR=/tmp ONLINE_JUDGE=true",
+      ],
       ["arguments", "/usr/bin/python3 main.py"],
       ["descriptors", "0 1 2"],
       ["session", "True True 0"],

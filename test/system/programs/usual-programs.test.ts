@@ -60,3 +60,30 @@ describe("C++ with pragmas above its headers", () => {
     ));
 });
 
+const ONLINE_JUDGE: Readonly<Record<string, string>> = {
+  c: '#include <stdio.h>\n#include <stdlib.h>\nint main(void) {\n#ifdef ONLINE_JUDGE\nprintf("%s %d", getenv("ONLINE_JUDGE"), ONLINE_JUDGE);\n#endif\n}',
+  cpp: '#include <cstdlib>\n#include <iostream>\nint main() {\n#ifdef ONLINE_JUDGE\nstd::cout << getenv("ONLINE_JUDGE") << " " << ONLINE_JUDGE;\n#endif\n}',
+  go: 'package main\nimport ("fmt"; "os")\nfunc main() { fmt.Print(os.Getenv("ONLINE_JUDGE"), " 1") }',
+  java: 'class Main { public static void main(String[] a) { System.out.print(System.getenv("ONLINE_JUDGE") + (System.getProperty("ONLINE_JUDGE") != null ? " 1" : "")); } }',
+  javascript: 'process.stdout.write(process.env.ONLINE_JUDGE + " 1")',
+  python: 'import os\nprint(os.environ["ONLINE_JUDGE"], 1, end="")',
+  rust: 'fn main() { if cfg!(ONLINE_JUDGE) { print!("{} 1", std::env::var("ONLINE_JUDGE").unwrap()); } }',
+  typescript: 'process.stdout.write(process.env.ONLINE_JUDGE + " 1")',
+};
+
+describe("ONLINE_JUDGE is defined", () => {
+  const names = installedLanguages()
+    .list()
+    .map(({ name }) => name)
+    .filter((name) => name in ONLINE_JUDGE);
+  assert.deepEqual(names.toSorted(), Object.keys(ONLINE_JUDGE).toSorted());
+  for (const [name, code] of Object.entries(ONLINE_JUDGE))
+    test(name, async () => {
+      await prints(name, { code }, "true 1");
+      const { output } = await outcomeOf(name, { code });
+      assert.equal(output.stderr, "");
+    });
+  test("and a request can give the variable another value", () =>
+    prints("python", { code: ONLINE_JUDGE.python, env: { ONLINE_JUDGE: "own" } }, "own 1"));
+});
+
