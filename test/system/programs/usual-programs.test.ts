@@ -87,3 +87,30 @@ describe("ONLINE_JUDGE is defined", () => {
     prints("python", { code: ONLINE_JUDGE.python, env: { ONLINE_JUDGE: "own" } }, "own 1"));
 });
 
+describe("the usual locales exist", () => {
+  test("std::locale", () =>
+    prints(
+      "cpp",
+      {
+        code: '#include <iostream>\n#include <locale>\nint main() { std::cout.imbue(std::locale("en_US.UTF-8")); std::cout << 1234567 << "\\n"; std::cout.imbue(std::locale("de_DE.utf8")); std::cout << 1234567; }',
+      },
+      "1,234,567\n1.234.567",
+    ));
+  test("setlocale of C, and its default", () =>
+    prints(
+      "c",
+      {
+        code: '#include <locale.h>\n#include <stdio.h>\nint main(void) { printf("%s ", setlocale(LC_ALL, "")); printf("%s", setlocale(LC_ALL, "ru_RU.UTF-8")); }',
+      },
+      "C.UTF-8 ru_RU.UTF-8",
+    ));
+  test("setlocale of Python, and the order of words", () =>
+    prints(
+      "python",
+      {
+        code: 'import locale\nlocale.setlocale(locale.LC_ALL, "en_US.UTF-8")\nprint(locale.format_string("%d", 1234567, grouping=True), sorted(["b", "A", "a", "B"], key=locale.strxfrm))',
+      },
+      "1,234,567 ['a', 'A', 'b', 'B']\n",
+    ));
+});
+
