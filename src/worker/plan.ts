@@ -72,12 +72,17 @@ export function isOwnStep(options: ProgramOptions | undefined, { compile, execut
 }
 
 /** The language, with commands that follow these options. */
+/** Whether the compile command takes files with this name, besides the source. */
+function isCompiled(name: string, { sources = [], otherSources = [] }: Language): boolean {
+  return [...sources, ...otherSources].some((suffix) => name.endsWith(suffix));
+}
+
 function withProgramOptions(language: Language, options: ProgramOptions): Language {
   const { files, entry, args, env, compilerOptions = [], streamFiles = {}, stderrToStdout = false } = options;
   const { compile, source, sources = [] } = language;
   const main = entry ?? source;
   const names = files.map(({ name }) => name);
-  const more = names.filter((name) => name !== main && sources.some((suffix) => name.endsWith(suffix)));
+  const more = names.filter((name) => name !== main && isCompiled(name, language));
   const compiled = compile && withEntry(compile, language, main);
   const executed = withEntry(language.execute, language, main);
   const command = [...(stderrToStdout ? STDERR_TO_STDOUT : []), ...linksOf(streamFiles), ...executed.command, ...args];
@@ -119,8 +124,8 @@ export function plan(language: Language, limits: StepLimits, { code, stdin, opti
 export function planOfJudge(language: Language, limits: StepLimits, program: Program): Plan {
   const planned = plan(language, limits, program);
   const { compile } = planned;
-  const { sources = [], singleSourceOptions = [] } = language;
-  const compiled = compile?.files.filter(({ name }) => sources.some((suffix) => name.endsWith(suffix))) ?? [];
+  const { singleSourceOptions = [] } = language;
+  const compiled = compile?.files.filter(({ name }) => isCompiled(name, language)) ?? [];
   if (!compile || compiled.length !== 1) return planned;
   const command = [...compile.command.command, ...singleSourceOptions];
   return { ...planned, compile: { ...compile, command: { ...compile.command, command } } };

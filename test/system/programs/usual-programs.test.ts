@@ -114,3 +114,116 @@ describe("the usual locales exist", () => {
     ));
 });
 
+describe("Go modules", () => {
+  const MODULE = "module example.org/app // a comment\n\ngo 1.21\n";
+  const main = (imports: string, body: string) =>
+    `package main\n\nimport (\n${imports}\n)\n\nfunc main() {\n${body}\n}\n`;
+  test("have packages, internal ones too, and tests are left out", () =>
+    prints(
+      "go",
+      {
+        code: main('"fmt"\n"example.org/app/util"', "fmt.Print(util.Sum(1, 2))"),
+        files: {
+          "go.mod": MODULE,
+          "util/util.go":
+            'package util\nimport "example.org/app/internal/deep"\nfunc Sum(a, b int) int { return deep.Sum(a, b) }',
+          "util/util_test.go": 'package util_test\nimport "testing"\nfunc TestNothing(t *testing.T) {}',
+          "internal/deep/deep.go": "package deep\nfunc Sum(a, b int) int { return a + b }",
+          "internal/deep/windows.go": "//go:build windows\n\npackage deep\nfunc Sum(a, b int) int { return 0 }",
+        },
+      },
+      "3",
+    ));
+  test("have commands in directories, modules in other directories, and vendor/", () =>
+    prints(
+      "go",
+      {
+        entry: "cmd/run/main.go",
+        files: {
+          "go.mod": `${MODULE}\nrequire other.org/x v1.0.0\n\nreplace (\n\tother.org/x v1.0.0 => ./x\n)\n`,
+          "cmd/run/main.go": main('"fmt"\n"other.org/x/y"\n"third.org/v"', "fmt.Print(y.Y, v.V)"),
+          "x/y/y.go": "package y\nconst Y = 1",
+          "vendor/third.org/v/v.go": "package v\nconst V = 2",
+        },
+      },
+      "1 2",
+    ));
+  test("have the version of the language that go.mod names", () =>
+    fails(
+      "go",
+      { code: main('"fmt"', "for i := range 3 { fmt.Print(i) }"), files: { "go.mod": "module m\n\ngo 1.20\n" } },
+      /requires go1\.22/,
+    ));
+  test("cannot require a newer Go", () =>
+    fails(
+      "go",
+      { code: main('"fmt"', "fmt.Print(1)"), files: { "go.mod": "module m\n\ngo 1.99.1\n" } },
+      /requires go 1\.99\.1/,
+    ));
+  test("cannot have packages that would be downloaded", () =>
+    fails(
+      "go",
+      { code: main('"github.com/x/y"', "y.Z()"), files: { "go.mod": MODULE } },
+      /main\.go:4:1: package github\.com\/x\/y is neither in std nor in module example\.org\/app, and cannot be downloaded/,
+    ));
+  test("are needed for packages", () =>
+    fails(
+      "go",
+      { code: main('"example.org/util"', "util.F()"), files: { "util/util.go": "package util\nfunc F() {}" } },
+      /packages other than main need a go\.mod/,
+    ));
+  test("have no import cycle", () =>
+    fails(
+      "go",
+      {
+        code: main('_ "example.org/app/a"', ""),
+        files: {
+          "go.mod": MODULE,
+          "a/a.go": 'package a\nimport _ "example.org/app/b"',
+          "b/b.go": 'package b\nimport _ "example.org/app/a"',
+        },
+      },
+      /import cycle not allowed: main imports example\.org\/app\/a imports example\.org\/app\/b imports/,
+    ));
+  test("do not open internal packages of the standard library", () =>
+    fails("go", { code: main('_ "internal/abi"', "") }, /use of internal package internal\/abi not allowed/));
+});
+
+describe("Go embeds files", () => {
+  const code = [
+    "package main",
+    'import ("embed"; "fmt")',
+    "//go:embed words.txt",
+    "var words string",
+    "//go:embed data *.txt all:more",
+    "var tree embed.FS",
+    'func main() { x, _ := tree.ReadFile("data/x"); _, hidden := tree.ReadFile("data/_no"); y, _ := tree.ReadFile("more/_yes"); fmt.Print(words, string(x), hidden != nil, string(y)) }',
+  ].join("\n");
+  const files = { "words.txt": "one ", "data/x": "two ", "data/_no": "no", "more/_yes": " three" };
+  test("without a go.mod", () => prints("go", { code, files }, "one two true three"));
+  test("with a go.mod", () =>
+    prints("go", { code, files: { ...files, "go.mod": "module m\n" } }, "one two true three"));
+  const embeds = (pattern: string) =>
+    `package main\nimport _ "embed"\n//go:embed ${pattern}\nvar data string\nfunc main() {}`;
+  test("but none outside of the program", async () => {
+    await fails(
+      "go",
+      { code: embeds("../etc/hostname") },
+      /main\.go:3:12: pattern \.\.\/etc\/hostname: invalid pattern syntax/,
+    );
+    await fails("go", { code: embeds("/etc/hostname") }, /invalid pattern syntax/);
+    await fails("go", { code: embeds("missing") }, /pattern missing: no matching files found/);
+  });
+});
+
+test("a C file beside C++ is compiled as C", () =>
+  prints(
+    "cpp",
+    {
+      code: '#include <iostream>\nextern "C" { int twice(int); }\nint main() { std::cout << twice(21); }',
+      files: { "lib/twice.c": "int twice(int class) { return class * FACTOR; }" },
+      compiler_options: ["-DFACTOR=2"],
+    },
+    "42",
+  ));
+

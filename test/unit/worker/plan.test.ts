@@ -99,6 +99,23 @@ test("files are written next to the source, and those with a suffix of the langu
   assert.deepEqual(execute.files, []);
 });
 
+test("files in another language are compiled as well, but are no sources", () => {
+  const files = [{ name: "util.c", data: Buffer.from("x") }];
+  assert.deepEqual(withProgramOptions("cpp", { files } as object).compile?.command.command.slice(-2), [
+    "main.cpp",
+    "util.c",
+  ]);
+  const cpp = named("cpp");
+  const judged = planOfJudge(cpp, languages.limitsFor(cpp, "judge"), {
+    ...program,
+    options: { ...added, files } as never,
+  });
+  assert.ok(
+    !judged.compile?.command.command.includes("-fwhole-program"),
+    "the compiler does not see all of the program",
+  );
+});
+
 test("an entry takes the place of the source in the commands", () => {
   const data = Buffer.from("x");
   for (const [name, entry, words] of [
