@@ -227,3 +227,21 @@ test("a C file beside C++ is compiled as C", () =>
     "42",
   ));
 
+test("commands that scripts call", () =>
+  prints(
+    "multifile",
+    {
+      entry: "run.sh",
+      files: {
+        "run.sh":
+          'python -c "print(1)"\nmake -s all\ngo version\ngo run main.go 4\ngo build -o built . && ./built 5\ntsc --outDir out main.ts && node out/main.js\n',
+        Makefile: "all:\n\t@echo 2\n\t@$(CC) -o three lib/three.c && ./three\n",
+        "lib/three.c": 'int puts(const char *);\nint main(void) { puts("3"); return 0; }\n',
+        "go.mod": "module m\n",
+        "main.go": 'package main\nimport ("fmt"; "os")\nfunc main() { fmt.Println(os.Args[1], os.Getenv("HOME")) }\n',
+        "main.ts": "const six: number = 6;\nconsole.log(six);\n",
+      },
+    },
+    /^1\n2\n3\ngo version go1\.\d+\S* linux\/\w+\n4 \/box\n5 \/box\n6\n$/,
+  ));
+
