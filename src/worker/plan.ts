@@ -1,3 +1,4 @@
+import { extname } from "node:path";
 import type { Command, Language } from "../domain/language.ts";
 import type { StatedLimits, StepLimits } from "../domain/limits.ts";
 import { lowered, type ProgramOptions, type StreamFiles } from "../domain/program-options.ts";
@@ -93,11 +94,25 @@ function withProgramOptions(language: Language, options: ProgramOptions): Langua
   };
 }
 
+const BYTE_ORDER_MARK = Buffer.from("\uFEFF");
+
+/**
+ * The file without a byte order mark at its start, if it is a source of the language. Editors write this mark, and many compilers, such as
+ * javac, reject it.
+ */
+function withoutByteOrderMark(file: WorkFile, { source, sources = [], unlisted }: Language, entry: string): WorkFile {
+  const suffixes = [extname(source), ...sources];
+  const isSource = file.name === entry || suffixes.some((suffix) => file.name.endsWith(suffix));
+  if (unlisted || !isSource || !file.data.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)) return file;
+  return { ...file, data: file.data.subarray(BYTE_ORDER_MARK.length) };
+}
+
 /** Plans the steps of a program. The files are written once, into the fresh work directory of the first step. */
 export function plan(language: Language, limits: StepLimits, { code, stdin, options }: Program): Plan {
   const { compile, execute } = options ? withProgramOptions(language, options) : language;
   const sourceFiles = options?.entry ? [] : [{ name: language.source, data: code }];
-  const files = [...sourceFiles, ...(options?.files ?? [])];
+  const given = [...sourceFiles, ...(options?.files ?? [])];
+  const files = given.map((file) => withoutByteOrderMark(file, language, options?.entry ?? language.source));
   const executeLimits = options ? lowered(limits.execute, options.limits) : limits.execute;
   if (!compile || !limits.compile) {
     return { execute: { command: execute, files, stdin, limits: executeLimits, work: "fresh", more: false } };

@@ -65,6 +65,11 @@ describe("each pack", { concurrency: 2 }, () => {
         assert.deepEqual([record.output.stdout, record.output.stderr], [smokeTest.stdout, ""]);
       });
 
+      test("ignores a byte order mark at the start of the source", async () => {
+        const { output } = await run(`\uFEFF${smokeTest.code}`);
+        assert.deepEqual([output.stdout, output.stderr], [smokeTest.stdout, ""]);
+      });
+
       test("returns its input unchanged", async () => {
         const record = await run(tests.echo, { stdin: INPUT });
         ends(record, "AC", "normal_exit", 0, null);

@@ -245,3 +245,24 @@ test("commands that scripts call", () =>
     /^1\n2\n3\ngo version go1\.\d+\S* linux\/\w+\n4 \/box\n5 \/box\n6\n$/,
   ));
 
+describe("a byte order mark at the start of the source is ignored", () => {
+  for (const { name, smokeTest, unlisted } of installedLanguages().list())
+    if (!unlisted)
+    test(name, () => prints(name, { code: `\uFEFF${smokeTest.code}` }, smokeTest.stdout));
+  test("also in other source files", () =>
+    prints(
+      "java",
+      {
+        code: "\uFEFFclass Main { public static void main(String[] a) { System.out.print(Other.X); } }",
+        files: { "Other.java": "\uFEFFclass Other { static int X = 3; }" },
+      },
+      "3",
+    ));
+  test("but not in other files", () =>
+    prints(
+      "python",
+      { code: 'print(open("data.txt", encoding="utf-8").read() == "\\ufeffx")', files: { "data.txt": "\uFEFFx" } },
+      "True\n",
+    ));
+});
+

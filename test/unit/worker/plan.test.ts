@@ -116,6 +116,30 @@ test("files in another language are compiled as well, but are no sources", () =>
   );
 });
 
+test("a byte order mark is left out of sources only", () => {
+  const data = Buffer.from("\uFEFFx");
+  const written = (name: string, added: object) => {
+    const { compile, execute } = plan(named(name), languages.limitsFor(named(name), "judge"), {
+      ...program,
+      code: data,
+      options: added,
+    } as never);
+    return (compile ?? execute).files.map((file) => [file.name, file.data.toString()]);
+  };
+  const rest = { args: [], env: {}, limits: {} };
+  const files = ["a.cc", "a.txt"].map((name) => ({ name, data }));
+  assert.deepEqual(written("cpp", { files, entry: null, ...rest }), [
+    ["main.cpp", "x"],
+    ["a.cc", "x"],
+    ["a.txt", "\uFEFFx"],
+  ]);
+  assert.deepEqual(written("python", { files, entry: "a.txt", ...rest }), [
+    ["a.cc", "\uFEFFx"],
+    ["a.txt", "x"],
+  ]);
+  assert.deepEqual(written("plaintext", { files: [], entry: null, ...rest }), [[named("plaintext").source, "\uFEFFx"]]);
+});
+
 test("an entry takes the place of the source in the commands", () => {
   const data = Buffer.from("x");
   for (const [name, entry, words] of [
