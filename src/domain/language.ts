@@ -48,6 +48,8 @@ export interface Language {
   readonly compilerOptions?: readonly string[] | undefined;
   /** Options of the compiler for programs of the judge that have one source (planOfJudge in src/worker/plan.ts). */
   readonly singleSourceOptions?: readonly string[] | undefined;
+  /** Options of the compiler with which it accepts programs that were written for its usual, more lenient options. `compilerOptions` allows them. */
+  readonly lenientOptions?: readonly string[] | undefined;
   /** Names of the language in other services, by the name of the service. Only the module for clients of that service knows their form. */
   readonly foreignNames: Readonly<Record<string, unknown>>;
   /**

@@ -79,6 +79,7 @@ const language = {
   execute: command,
   compilerOptions: z.array(z.string().refine(isExpression, "must be a regular expression")).optional(),
   singleSourceOptions: z.array(argument).optional(),
+  lenientOptions: z.array(argument).optional(),
   /** Names of the language in other services, by the name of the service. Their clients find the language by them. */
   foreignNames: z.record(z.string(), z.unknown()).default({}),
   /** The grammar by which the dashboard highlights programs (dashboard/src/components/editor/grammars.ts); absent: they are plain text. */

@@ -72,15 +72,15 @@ export function isOwnStep(options: ProgramOptions | undefined, { compile, execut
   return entry !== null || stderrToStdout || parts.some((part) => Object.keys(part).length > 0);
 }
 
-/** The language, with commands that follow these options. */
 /** Whether the compile command takes files with this name, besides the source. */
 function isCompiled(name: string, { sources = [], otherSources = [] }: Language): boolean {
   return [...sources, ...otherSources].some((suffix) => name.endsWith(suffix));
 }
 
+/** The language, with commands that follow these options. */
 function withProgramOptions(language: Language, options: ProgramOptions): Language {
   const { files, entry, args, env, compilerOptions = [], streamFiles = {}, stderrToStdout = false } = options;
-  const { compile, source, sources = [] } = language;
+  const { compile, source } = language;
   const main = entry ?? source;
   const names = files.map(({ name }) => name);
   const more = names.filter((name) => name !== main && isCompiled(name, language));

@@ -298,7 +298,7 @@ export interface JudgeRequest {
    */
   code_base64?: string;
   /**
-   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program. A path has up to 8 names, each of at most 255 bytes, and 1024 bytes in all. A name has letters, digits, punctuation and symbols of any script except `\ : * ? " < > |`, and spaces inside of it. It does not begin with `.`, `-` or `@`. Paths are normalized to Unicode's form NFC
+   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++, Go and Java, other source files, such as `util.cpp`, are compiled together with the program. A path has up to 8 names, each of at most 255 bytes, and 1024 bytes in all. A name has letters, digits, punctuation and symbols of any script except `\ : * ? " < > |`, and spaces inside of it. It does not begin with `.`, `-` or `@`. Paths are normalized to Unicode's form NFC
    */
   files?: {
     [k: string]: Content;
@@ -419,7 +419,7 @@ export interface JudgementRequest {
    */
   code_base64?: string;
   /**
-   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program. A path has up to 8 names, each of at most 255 bytes, and 1024 bytes in all. A name has letters, digits, punctuation and symbols of any script except `\ : * ? " < > |`, and spaces inside of it. It does not begin with `.`, `-` or `@`. Paths are normalized to Unicode's form NFC
+   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++, Go and Java, other source files, such as `util.cpp`, are compiled together with the program. A path has up to 8 names, each of at most 255 bytes, and 1024 bytes in all. A name has letters, digits, punctuation and symbols of any script except `\ : * ? " < > |`, and spaces inside of it. It does not begin with `.`, `-` or `@`. Paths are normalized to Unicode's form NFC
    */
   files?: {
     [k: string]: Content;
@@ -838,7 +838,7 @@ export interface ProgramChecker {
    */
   code_base64?: string;
   /**
-   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program. A path has up to 8 names, each of at most 255 bytes, and 1024 bytes in all. A name has letters, digits, punctuation and symbols of any script except `\ : * ? " < > |`, and spaces inside of it. It does not begin with `.`, `-` or `@`. Paths are normalized to Unicode's form NFC
+   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++, Go and Java, other source files, such as `util.cpp`, are compiled together with the program. A path has up to 8 names, each of at most 255 bytes, and 1024 bytes in all. A name has letters, digits, punctuation and symbols of any script except `\ : * ? " < > |`, and spaces inside of it. It does not begin with `.`, `-` or `@`. Paths are normalized to Unicode's form NFC
    */
   files?: {
     [k: string]: Content;
@@ -1130,7 +1130,7 @@ export interface SubmitRequest {
    */
   runs?: number;
   /**
-   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program. A path has up to 8 names, each of at most 255 bytes, and 1024 bytes in all. A name has letters, digits, punctuation and symbols of any script except `\ : * ? " < > |`, and spaces inside of it. It does not begin with `.`, `-` or `@`. Paths are normalized to Unicode's form NFC
+   * Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++, Go and Java, other source files, such as `util.cpp`, are compiled together with the program. A path has up to 8 names, each of at most 255 bytes, and 1024 bytes in all. A name has letters, digits, punctuation and symbols of any script except `\ : * ? " < > |`, and spaces inside of it. It does not begin with `.`, `-` or `@`. Paths are normalized to Unicode's form NFC
    */
   files?: {
     [k: string]: Content;

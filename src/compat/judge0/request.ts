@@ -85,7 +85,7 @@ export async function translate(body: unknown, caller: Caller, base64: boolean, 
     ]),
     args: args?.words ?? [],
     limits,
-    compiler_options: compilerOptions?.words ?? [],
+    compiler_options: [...(language.lenientOptions ?? []), ...(compilerOptions?.words ?? [])],
     stderr_to_stdout: settings.redirect_stderr_to_stdout,
     runs: settings.number_of_runs,
   };

@@ -59,7 +59,13 @@ export function readProgram(
   return {
     runtime,
     language,
-    fields: { language: language.name, ...place(files, language), args, ...limits },
+    fields: {
+      language: language.name,
+      ...place(files, language),
+      args,
+      ...limits,
+      compiler_options: language.lenientOptions ?? [],
+    },
     stdin: Buffer.from(lines),
   };
 }

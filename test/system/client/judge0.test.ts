@@ -121,3 +121,22 @@ test("a plain text is its output, and an executable runs as it is", { timeout: 6
   assert.equal(status, 11);
   assert.match(stderr, /a\.out/);
 });
+
+test("programs that Judge0 compiles without strict checks, and Java with any class", { timeout: 60_000 }, async () => {
+  const judge = async (language_id: number, source_code: string, more = {}) => {
+    const { json } = await product().ask("POST", "/judge0/submissions?wait=true&fields=*", {
+      language_id,
+      source_code,
+      ...more,
+    });
+    const { status_id, stdout, compile_output, compiler_options } = json as Record<string, string | null>;
+    return [status_id, stdout, compile_output, compiler_options];
+  };
+  const loose = "function add(a, b) { return a + b; }\nlet none: string = null;\nconsole.log(add(1, 2), none);";
+  assert.deepEqual(await judge(74, loose), [3, "3 null\n", null, null]);
+  const [status, , messages, options] = await judge(74, loose, { compiler_options: "--strict true" });
+  assert.deepEqual([status, options], [6, "--strict true"]);
+  assert.match(String(messages), /TS7006/);
+  const sum = "package p; public class Sum { public static void main(String[] a) { System.out.println(3); } }";
+  assert.deepEqual(await judge(62, sum), [3, "3\n", null, null]);
+});

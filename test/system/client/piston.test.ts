@@ -76,6 +76,7 @@ const HELLO: readonly [language: string, code: string][] = [
   ["js", 'console.log("hello")'],
   ["rs", 'fn main() { println!("hello"); }'],
   ["ts", 'const text: string = "hello";\nconsole.log(text);'],
+  ["ts", 'function hello(name) { return name; }\nconst text: string = null;\nconsole.log(text ?? hello("hello"));'],
 ];
 
 for (const [language, code] of HELLO)
@@ -86,7 +87,6 @@ for (const [language, code] of HELLO)
     assert.equal(compile?.code, language === "js" ? undefined : 0);
   });
 
-test("compiles the other files of a program", LIMIT, async () => {
 for (const name of ["test.java", "prog.java", "hello-world.java"])
   test(`starts the class with main, whatever the name of the file is: ${name}`, LIMIT, async () => {
     const code = 'public class Main { public static void main(String[] a) { System.out.println("hello"); } }';
@@ -94,6 +94,7 @@ for (const name of ["test.java", "prog.java", "hello-world.java"])
     assert.deepEqual([run.stdout, run.stderr], ["hello\n", ""]);
   });
 
+test("compiles the other files of a program", LIMIT, async () => {
   const { run } = await call("execute", {
     language: "gcc",
     version: "*",

@@ -247,8 +247,7 @@ test("commands that scripts call", () =>
 
 describe("a byte order mark at the start of the source is ignored", () => {
   for (const { name, smokeTest, unlisted } of installedLanguages().list())
-    if (!unlisted)
-    test(name, () => prints(name, { code: `\uFEFF${smokeTest.code}` }, smokeTest.stdout));
+    if (!unlisted) test(name, () => prints(name, { code: `\uFEFF${smokeTest.code}` }, smokeTest.stdout));
   test("also in other source files", () =>
     prints(
       "java",
@@ -266,3 +265,19 @@ describe("a byte order mark at the start of the source is ignored", () => {
     ));
 });
 
+describe("TypeScript that is not written for strict checks", () => {
+  const code = "function add(a, b) { return a + b; }\nlet none: string = null;\nconsole.log(add(1, 2), none);";
+  test("does not compile", () => fails("typescript", { code }, /TS7006[\s\S]*TS2322/));
+  test("runs with --strict false", () =>
+    prints("typescript", { code, compiler_options: ["--strict", "false"] }, "3 null\n"));
+  test("can be checked in part", () =>
+    fails("typescript", { code, compiler_options: ["--noImplicitAny", "false"] }, /^(?![\s\S]*TS7006)[\s\S]*TS2322/));
+  test("has types that do not fit", () =>
+    fails("typescript", { code: "const n: number = 'x';", compiler_options: ["--strict", "false"] }, /TS2322/));
+  test("runs as an ECMAScript module, too", () =>
+    prints(
+      "typescript",
+      { code: `${code}\nawait null;\nconsole.log("end");`, compiler_options: ["--strict", "false"] },
+      "3 null\nend\n",
+    ));
+});

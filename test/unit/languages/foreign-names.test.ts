@@ -28,3 +28,17 @@ test("each name of Piston names one language", () => {
   const c = { name: "c", aliases: [], label: "C (GCC 14, C17)" };
   assert.throws(() => runtimeOf({ ...c, foreignNames: { piston: { alias: "gcc" } } }), /Unrecognized key/);
 });
+
+test("the options with which a language is lenient are options that a request may add", () => {
+  const lenient = languages.filter(({ lenientOptions }) => lenientOptions);
+  assert.deepEqual(
+    lenient.map(({ name }) => name),
+    ["typescript"],
+  );
+  for (const { lenientOptions = [], compilerOptions = [] } of lenient)
+    for (const option of lenientOptions)
+      assert.ok(
+        compilerOptions.some((one) => new RegExp(`^(?:${one})$`).test(option)),
+        option,
+      );
+});

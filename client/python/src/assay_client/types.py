@@ -214,7 +214,7 @@ class JudgeRequest(TypedDict):
     profile: NotRequired[Profile]
     # Source of the program in base64, instead of `code`
     code_base64: NotRequired[str]
-    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program. A path has up to 8 names, each of at most 255 bytes, and 1024 bytes in all. A name has letters, digits, punctuation and symbols of any script except `\ : * ? " < > |`, and spaces inside of it. It does not begin with `.`, `-` or `@`. Paths are normalized to Unicode's form NFC
+    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++, Go and Java, other source files, such as `util.cpp`, are compiled together with the program. A path has up to 8 names, each of at most 255 bytes, and 1024 bytes in all. A name has letters, digits, punctuation and symbols of any script except `\ : * ? " < > |`, and spaces inside of it. It does not begin with `.`, `-` or `@`. Paths are normalized to Unicode's form NFC
     files: NotRequired[dict[str, Content]]
     # Path of the file in `files` that is compiled and run instead of `code`
     entry: NotRequired[str]
@@ -289,7 +289,7 @@ class JudgementRequest(TypedDict):
     profile: NotRequired[Profile]
     # Source of the program in base64, instead of `code`
     code_base64: NotRequired[str]
-    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program. A path has up to 8 names, each of at most 255 bytes, and 1024 bytes in all. A name has letters, digits, punctuation and symbols of any script except `\ : * ? " < > |`, and spaces inside of it. It does not begin with `.`, `-` or `@`. Paths are normalized to Unicode's form NFC
+    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++, Go and Java, other source files, such as `util.cpp`, are compiled together with the program. A path has up to 8 names, each of at most 255 bytes, and 1024 bytes in all. A name has letters, digits, punctuation and symbols of any script except `\ : * ? " < > |`, and spaces inside of it. It does not begin with `.`, `-` or `@`. Paths are normalized to Unicode's form NFC
     files: NotRequired[dict[str, Content]]
     # Path of the file in `files` that is compiled and run instead of `code`
     entry: NotRequired[str]
@@ -569,7 +569,7 @@ class ProgramChecker(TypedDict):
     language: str
     # Source of the program in base64, instead of `code`
     code_base64: NotRequired[str]
-    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program. A path has up to 8 names, each of at most 255 bytes, and 1024 bytes in all. A name has letters, digits, punctuation and symbols of any script except `\ : * ? " < > |`, and spaces inside of it. It does not begin with `.`, `-` or `@`. Paths are normalized to Unicode's form NFC
+    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++, Go and Java, other source files, such as `util.cpp`, are compiled together with the program. A path has up to 8 names, each of at most 255 bytes, and 1024 bytes in all. A name has letters, digits, punctuation and symbols of any script except `\ : * ? " < > |`, and spaces inside of it. It does not begin with `.`, `-` or `@`. Paths are normalized to Unicode's form NFC
     files: NotRequired[dict[str, Content]]
     # Path of the file in `files` that is compiled and run instead of `code`
     entry: NotRequired[str]
@@ -754,7 +754,7 @@ class SubmitRequest(TypedDict):
     live_input: NotRequired[bool]
     # How often the program runs, up to 20: one run after the other, until one has a verdict other than AC. The record shows the last run, and GET /api/result/{id}/runs the means. Each run counts as a request. Not together with `stream`
     runs: NotRequired[int]
-    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++ and Go, other source files, such as `util.cpp`, are compiled together with the program. A path has up to 8 names, each of at most 255 bytes, and 1024 bytes in all. A name has letters, digits, punctuation and symbols of any script except `\ : * ? " < > |`, and spaces inside of it. It does not begin with `.`, `-` or `@`. Paths are normalized to Unicode's form NFC
+    # Further files in /box, by their paths. Each is text, or {"base64": …}. There may be up to 48 files with 1048576 bytes in all. For C, C++, Go and Java, other source files, such as `util.cpp`, are compiled together with the program. A path has up to 8 names, each of at most 255 bytes, and 1024 bytes in all. A name has letters, digits, punctuation and symbols of any script except `\ : * ? " < > |`, and spaces inside of it. It does not begin with `.`, `-` or `@`. Paths are normalized to Unicode's form NFC
     files: NotRequired[dict[str, Content]]
     # Path of the file in `files` that is compiled and run instead of `code`
     entry: NotRequired[str]
