@@ -54,6 +54,8 @@ export interface TestMeta {
   readonly args?: readonly string[];
   /** Names of files that stand for standard streams of the program. */
   readonly streamFiles?: StreamFiles;
+  /** Set if these files take the place of the streams. */
+  readonly streamFilesOnly?: true;
   /** The checker of this test, in place of that of the definition. If it is a program, it has the source that all such checkers share. */
   readonly checker?: CheckerSpec;
 }

@@ -80,8 +80,10 @@ export interface ProgramOptions {
   readonly compileLimits?: RequestedLimits;
   /** Options of the compiler, after those of the language. */
   readonly compilerOptions?: readonly string[];
-  /** Names of files in /box that stand for standard streams of the program, such as input.txt. */
+  /** Names of files in /box that stand for standard streams of the program, such as input.txt. A test adds them for one run. */
   readonly streamFiles?: StreamFiles;
+  /** Set if these files take the place of the streams: what the program reads from or writes to the streams themselves has no effect. */
+  readonly streamFilesOnly?: true;
   /** If true, what the program writes to stderr becomes part of its stdout. */
   readonly stderrToStdout?: boolean;
   /** How often the program runs: one run after the other, until one is not accepted. Undefined for once. */
@@ -116,16 +118,22 @@ export function lowered(limits: Limits, requested: RequestedLimits): Limits {
 export interface TestAdditions {
   readonly args?: readonly string[] | undefined;
   readonly streamFiles?: StreamFiles | undefined;
+  readonly streamFilesOnly?: true | undefined;
 }
 
 /** The options of a program with what a test adds. */
 export function withAdditions(
   options: ProgramOptions | undefined,
-  { args = [], streamFiles }: TestAdditions,
+  { args = [], streamFiles, streamFilesOnly }: TestAdditions,
 ): ProgramOptions | undefined {
   if (args.length === 0 && !streamFiles) return options;
   const own = options ?? { files: [], entry: null, args: [], env: {}, limits: {} };
-  return { ...own, args: [...own.args, ...args], ...(streamFiles && { streamFiles }) };
+  return {
+    ...own,
+    args: [...own.args, ...args],
+    ...(streamFiles && { streamFiles }),
+    ...(streamFilesOnly && { streamFilesOnly }),
+  };
 }
 
 /** JSON for the database and for the hash of a request. The fields always have this order. */
@@ -137,7 +145,6 @@ export function encodeProgramOptions({
   limits,
   compileLimits,
   compilerOptions,
-  streamFiles,
   stderrToStdout,
   runs,
 }: ProgramOptions): string {
@@ -151,7 +158,6 @@ export function encodeProgramOptions({
     // JSON omits undefined fields, so requests without these newer fields have the hash that they had in older releases.
     compileLimits: compileLimits && byField(compileLimits),
     compilerOptions,
-    streamFiles,
     stderrToStdout,
     runs,
   });

@@ -1,7 +1,7 @@
 import { extname } from "node:path";
 import type { Command, Language } from "../domain/language.ts";
 import type { StatedLimits, StepLimits } from "../domain/limits.ts";
-import { lowered, type ProgramOptions, type StreamFiles } from "../domain/program-options.ts";
+import { lowered, type ProgramOptions } from "../domain/program-options.ts";
 import type { WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Step } from "../sandbox/step.ts";
@@ -45,9 +45,29 @@ const STDERR_TO_STDOUT = ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh"];
 /** A command that links names to paths, up to the word `--`, and then executes the arguments that follow. */
 const LINKS = ["/bin/sh", "-c", 'while [ "$1" != -- ]; do ln -sf "$2" "$1"; shift 2; done; shift; exec "$@"', "sh"];
 
-function linksOf(streamFiles: StreamFiles): string[] {
-  const links = Object.entries(streamFiles).flatMap(([name, stream]) => [name, `/dev/${stream}`]);
-  return links.length === 0 ? [] : [...LINKS, ...links, "--"];
+/**
+ * A command that makes two files stand for the standard input and output, of which either name can be empty, and then executes the arguments
+ * that follow. The files are links to descriptors; the descriptors 0 and 1 that they replace are those of the null device, so that a
+ * program can also print for its author. The numbers are below the lowest limit of open files, and above those that a frozen runtime has.
+ */
+const STDIO_FILES = [
+  "/bin/bash",
+  "-c",
+  `in=$1 out=$2
+shift 2
+if [ -n "$in" ]; then exec 30<&0 </dev/null && ln -sf /proc/self/fd/30 "$in" || exit; fi
+if [ -n "$out" ]; then exec 31>&1 >/dev/null && ln -sf /proc/self/fd/31 "$out" || exit; fi
+exec "$@"`,
+  "bash",
+];
+
+/** The command that makes files stand for streams of the command that follows it. */
+function streamCommand({ streamFiles = {}, streamFilesOnly }: ProgramOptions): string[] {
+  const links = Object.entries(streamFiles);
+  if (links.length === 0) return [];
+  const nameOf = (wanted: string) => links.find(([, stream]) => stream === wanted)?.[0] ?? "";
+  if (streamFilesOnly) return [...STDIO_FILES, nameOf("stdin"), nameOf("stdout")];
+  return [...LINKS, ...links.flatMap(([name, stream]) => [name, `/dev/${stream}`]), "--"];
 }
 
 /**
@@ -79,14 +99,19 @@ function isCompiled(name: string, { sources = [], otherSources = [] }: Language)
 
 /** The language, with commands that follow these options. */
 function withProgramOptions(language: Language, options: ProgramOptions): Language {
-  const { files, entry, args, env, compilerOptions = [], streamFiles = {}, stderrToStdout = false } = options;
+  const { files, entry, args, env, compilerOptions = [], stderrToStdout = false } = options;
   const { compile, source } = language;
   const main = entry ?? source;
   const names = files.map(({ name }) => name);
   const more = names.filter((name) => name !== main && isCompiled(name, language));
   const compiled = compile && withEntry(compile, language, main);
   const executed = withEntry(language.execute, language, main);
-  const command = [...(stderrToStdout ? STDERR_TO_STDOUT : []), ...linksOf(streamFiles), ...executed.command, ...args];
+  const command = [
+    ...(stderrToStdout ? STDERR_TO_STDOUT : []),
+    ...streamCommand(options),
+    ...executed.command,
+    ...args,
+  ];
   return {
     ...language,
     compile: compiled && { ...compiled, command: [...compiled.command, ...more, ...compilerOptions] },

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Language } from "../../../src/domain/language.ts";
 import { PROFILE_NAMES } from "../../../src/domain/limits.ts";
+import { withAdditions } from "../../../src/domain/program-options.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { isOwnStep, plan, planOfJudge } from "../../../src/worker/plan.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
@@ -193,4 +194,18 @@ test("a program of the judge is compiled as a whole if it has one source, and ot
       planOfJudge(named(name), languages.limitsFor(named(name), "judge"), program),
       plan(named(name), languages.limitsFor(named(name), "judge"), program),
     );
+});
+
+test("a test can have files in place of the standard streams", () => {
+  const options = withAdditions(undefined, {
+    streamFiles: { "a.in": "stdin", "a.out": "stdout" },
+    streamFilesOnly: true,
+  });
+  assert.equal(isOwnStep(options), true);
+  const python = named("python");
+  const limits = languages.limitsFor(python, "judge");
+  const { command } = plan(python, limits, { ...program, ...(options && { options }) }).execute.command;
+  assert.equal(command[0], "/bin/bash");
+  assert.deepEqual(command.slice(-2 - python.execute.command.length), ["a.in", "a.out", ...python.execute.command]);
+  assert.equal(withAdditions(undefined, {}), undefined);
 });
