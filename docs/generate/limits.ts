@@ -101,8 +101,8 @@ export function packTable(): string {
   return table(
     ["name", "aliases", "toolchain", "source file", "packages"],
     packNames(DATA).map((name) => {
-      const { aliases, label, source, packages, npm } = loadPack(DATA, name);
-      const installed = [...packages, ...new Set(npm.map(({ name: from }) => from))];
+      const { aliases, label, source, packages, npm, pypi } = loadPack(DATA, name);
+      const installed = [...packages, ...new Set([...npm, ...pypi].map(({ name: from }) => from))];
       return [
         code(name),
         aliases.map(code).join(", ") || "–",

@@ -46,6 +46,10 @@ export interface Language {
   readonly execute: Command;
   /** Options of the compiler that a request may add: regular expressions, of which one must match the whole option. */
   readonly compilerOptions?: readonly string[] | undefined;
+  /** Options of the compiler for programs of the judge, such as the directory of testlib.h (planOfJudge in src/worker/plan.ts). */
+  readonly judgeOptions?: readonly string[] | undefined;
+  /** Options of the compiler for programs of the judge that have a file of this name. */
+  readonly optionsByFile?: Readonly<Record<string, readonly string[]>> | undefined;
   /** Options of the compiler for programs of the judge that have one source (planOfJudge in src/worker/plan.ts). */
   readonly singleSourceOptions?: readonly string[] | undefined;
   /** Options of the compiler with which it accepts programs that were written for its usual, more lenient options. `compilerOptions` allows them. */

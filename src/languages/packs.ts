@@ -34,6 +34,7 @@ export function loadPack(directory: string, name: string): Pack {
 export function readPack(directory: string, name: string): { readonly path: string; readonly language: Language } {
   const {
     npm: _npm,
+    pypi: _pypi,
     compat: _compat,
     trim: _trim,
     links: _links,
@@ -60,10 +61,11 @@ export function chosenPacks(directory: string, choice: string): readonly string[
 }
 
 /** The input of image/layer for a pack; empty if the pack needs only the base image. Packs with equal lines share a layer. */
-export function layerLines({ packages, npm, compat, trim, links }: Pack): string {
+export function layerLines({ packages, npm, pypi, compat, trim, links }: Pack): string {
   const lines = [
     ...(packages.length > 0 ? [`debian ${[...packages].sort().join(" ")}`] : []),
     ...npm.map(({ arch, target, name, version, sha512 }) => `npm ${arch} ${target} ${name} ${version} ${sha512}`),
+    ...pypi.map(({ target, name, version, sha256, file }) => `pypi ${target} ${name} ${version} ${sha256} ${file}`),
     ...(compat ? [`compat ${compat}`] : []),
     ...trim.map((pattern) => `trim ${pattern}`),
     ...Object.entries(links).map(([path, target]) => `link ${path} ${target}`),

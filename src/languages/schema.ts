@@ -78,6 +78,8 @@ const language = {
   compile: command.nullable(),
   execute: command,
   compilerOptions: z.array(z.string().refine(isExpression, "must be a regular expression")).optional(),
+  judgeOptions: z.array(argument).optional(),
+  optionsByFile: z.record(z.string().regex(/^[A-Za-z0-9_.-]+$/), z.array(argument)).optional(),
   singleSourceOptions: z.array(argument).optional(),
   lenientOptions: z.array(argument).optional(),
   /** Names of the language in other services, by the name of the service. Their clients find the language by them. */
@@ -122,6 +124,19 @@ export const packSchema = z.strictObject({
         name: z.string().regex(/^(@[a-z0-9-]+\/)?[a-z0-9][a-z0-9._-]*$/),
         version: z.string().regex(/^\d[\w.+-]*$/, "a version must be exact"),
         sha512: z.string().regex(/^[0-9a-f]{128}$/, "SHA-512 must be in hexadecimal"),
+      }),
+    )
+    .default([]),
+  /** Single files of Python packages. */
+  pypi: z
+    .array(
+      z.strictObject({
+        target: path,
+        name: z.string().regex(/^[a-z0-9][a-z0-9-]*$/),
+        version: z.string().regex(/^\d[\w.+-]*$/, "a version must be exact"),
+        sha256: z.string().regex(/^[0-9a-f]{64}$/, "SHA-256 must be in hexadecimal"),
+        /** The path of the file in the wheel. */
+        file: path,
       }),
     )
     .default([]),

@@ -170,10 +170,11 @@ test("options of a compiler follow its own, and stderr is redirected by the prog
   assert.ok(isOwnStep({ ...options, args: [], compilerOptions: ["-O3"] }) && !isOwnStep({ ...options, args: [] }));
 });
 
-test("a program of the judge is compiled as a whole if it has one source, and otherwise like any other", () => {
+test("the compiler gets further options for a program of the judge: those of its language, for its files, and for a single source", () => {
   const cpp = named("cpp");
   const limits = languages.limitsFor(cpp, "judge");
-  const words = (files: readonly string[], entry: string | null) => {
+  /** The words that follow those for the same program as a submission. */
+  const added = (files: readonly string[], entry: string | null) => {
     const options = {
       files: files.map((name) => ({ name, data: Buffer.alloc(0) })),
       entry,
@@ -181,14 +182,21 @@ test("a program of the judge is compiled as a whole if it has one source, and ot
       env: {},
       limits: {},
     };
-    return planOfJudge(cpp, limits, { ...program, options }).compile?.command.command;
+    const [usual, ofJudge] = [plan, planOfJudge].map(
+      (make) => make(cpp, limits, { ...program, options }).compile?.command.command ?? [],
+    );
+    assert.deepEqual(ofJudge?.slice(0, usual?.length), usual);
+    return ofJudge?.slice(usual?.length);
   };
-  const whole = [...(cpp.compile?.command ?? []), "-fwhole-program"];
-  assert.deepEqual(planOfJudge(cpp, limits, program).compile?.command.command, whole);
-  assert.deepEqual(words(["testlib.h"], null), whole);
-  const ofEntry = whole.map((word) => (word === "main.cpp" ? "check.cpp" : word));
-  assert.deepEqual(words(["testlib.h", "check.cpp"], "check.cpp"), ofEntry);
-  assert.deepEqual(words(["other.cpp"], null), [...(cpp.compile?.command ?? []), "other.cpp"]);
+  const [always, ofTestlib] = [
+    ["-idirafter", "/opt/assay/testlib"],
+    ["-include", "cstdint"],
+  ];
+  assert.deepEqual(added([], null), [...always, "-fwhole-program"]);
+  assert.deepEqual(added(["check.cpp", "near.h"], "check.cpp"), [...always, "-fwhole-program"]);
+  assert.deepEqual(added(["testlib.h"], null), [...always, ...ofTestlib, "-fwhole-program"]);
+  assert.deepEqual(added(["testlib.h", "check.cpp"], "check.cpp"), [...always, ...ofTestlib, "-fwhole-program"]);
+  assert.deepEqual(added(["other.cpp"], null), always);
   for (const name of ["c", "java", "python", "rust"])
     assert.deepEqual(
       planOfJudge(named(name), languages.limitsFor(named(name), "judge"), program),

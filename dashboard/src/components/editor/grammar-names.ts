@@ -16,4 +16,5 @@ export const GRAMMAR_NAMES: Readonly<Record<string, string>> = {
   cpp17: "cpp",
   cpp23: "cpp",
   cppclang: "cpp",
+  cpptestlib: "cpp",
 };
