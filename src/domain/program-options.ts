@@ -114,6 +114,15 @@ export function lowered(limits: Limits, requested: RequestedLimits): Limits {
   };
 }
 
+/** What a test adds if its program reads its input from a file, or writes its output to one. @param input empty: from standard input. */
+export function throughFiles(input: string, output: string): Pick<TestAdditions, "streamFiles" | "streamFilesOnly"> {
+  const streamFiles = {
+    ...(input !== "" && { [input]: "stdin" as const }),
+    ...(output !== "" && { [output]: "stdout" as const }),
+  };
+  return Object.keys(streamFiles).length === 0 ? {} : { streamFiles, streamFilesOnly: true };
+}
+
 /** What a test adds to the options of a program. */
 export interface TestAdditions {
   readonly args?: readonly string[] | undefined;

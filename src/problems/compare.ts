@@ -1,6 +1,13 @@
 import type { Definition, TestState } from "../domain/judgement.ts";
 import type { LocalRun } from "../worker/judge-locally.ts";
-import { type Expectation, FORMAT_VERDICTS, type FormatVerdict, matcher } from "./expectations.ts";
+import {
+  EXPECTED_VERDICTS,
+  type Expectation,
+  type ExpectedVerdict,
+  FORMAT_VERDICTS,
+  type FormatVerdict,
+  matcher,
+} from "./expectations.ts";
 import { applies, type LimitedResult, withTimeLimit } from "./timing.ts";
 
 /** The result of a submission, and its differences from the expectations of the package. */
@@ -52,7 +59,9 @@ const TOLERANCE = 1e-5;
 /** The differences between a submission and an expectation of the package. */
 function breaches(one: Expectation, limited: LimitedResult, definition: Definition): string[] {
   const isIn = applies(one, definition);
-  const found = limited.states.flatMap((state, test) => (isIn(test) ? [{ test, verdict: formatVerdict(state) }] : []));
+  const found = limited.states.flatMap((state, test) =>
+    isIn(test) ? [{ test, verdict: expectableVerdict(state) }] : [],
+  );
   if (found.length === 0) return [`submissions.yaml: no test is named ${one.tests}`];
   const faults: string[] = [];
   const where = one.tests === null ? "" : ` of ${one.tests}`;
@@ -98,13 +107,23 @@ export function formatVerdict(state: TestState): FormatVerdict | "skipped" {
   return FORMAT[state] ?? "RTE";
 }
 
+function expectableVerdict(state: TestState): ExpectedVerdict | "skipped" {
+  return state === "MLE" ? state : formatVerdict(state);
+}
+
 /**
- * Whether the list contains the verdict. A skipped test counts as failed with an unknown verdict: for `how` "some", the list must
+ * Whether the list contains the verdict, of which MLE is also RTE. A skipped test counts as failed with an unknown verdict: for `how` "some", the list must
  * contain one of the verdicts of a failure, for "every" all of them.
  */
-function among(verdicts: readonly FormatVerdict[], verdict: FormatVerdict | "skipped", how: "some" | "every"): boolean {
+function among(
+  verdicts: readonly ExpectedVerdict[],
+  verdict: ExpectedVerdict | "skipped",
+  how: "some" | "every",
+): boolean {
+  if (verdict === "MLE" && verdicts.includes("RTE")) return true;
   if (verdict !== "skipped") return verdicts.includes(verdict);
-  return FORMAT_VERDICTS.filter((one) => one !== "AC")[how]((one) => verdicts.includes(one));
+  const failures = (how === "some" ? EXPECTED_VERDICTS : FORMAT_VERDICTS).filter((one) => one !== "AC");
+  return failures[how]((one) => verdicts.includes(one));
 }
 
 /** The message of a checker as the end of a fault; empty if there is none. */

@@ -6,15 +6,18 @@ import { type Read, readYaml } from "./yaml.ts";
 /** Verdicts in the words of the format. */
 export const FORMAT_VERDICTS = ["AC", "WA", "TLE", "RTE"] as const;
 export type FormatVerdict = (typeof FORMAT_VERDICTS)[number];
+/** Verdicts that can be expected: MLE is one of the failures that are RTE, for formats that tell it from the others. */
+export const EXPECTED_VERDICTS = [...FORMAT_VERDICTS, "MLE"] as const;
+export type ExpectedVerdict = (typeof EXPECTED_VERDICTS)[number];
 
 /** What the package demands of the runs of a submission, on all tests or on some of them. */
 export interface Expectation {
   /** A pattern for the names of test groups and tests; null for all tests. */
   readonly tests: string | null;
   /** The verdicts that a run on these tests may have. */
-  readonly permitted: readonly FormatVerdict[];
+  readonly permitted: readonly ExpectedVerdict[];
   /** At least one of these runs must have one of these verdicts. */
-  readonly required: readonly FormatVerdict[];
+  readonly required: readonly ExpectedVerdict[];
   /** The lowest and the highest permitted score, of the submission or of each group that `tests` names. */
   readonly score?: readonly [number, number];
   /** Part of a message of the output validator. */
@@ -63,13 +66,15 @@ const entry = z
 const submissionsFile = z.record(z.string(), entry.nullable());
 type Rules = Readonly<z.output<z.ZodObject<typeof rules>>>;
 
+const expectedVerdicts = z.array(z.enum(EXPECTED_VERDICTS)).min(1).max(EXPECTED_VERDICTS.length);
+
 /** The expectations of a submission that a service compares: bounded, because a stranger writes them. */
 export const comparedExpectations: z.ZodType<readonly Expectation[]> = z
   .array(
     z.strictObject({
       tests: z.string().max(MAX_COMPARED_GLOB).regex(FEW_ALTERNATIVES).nullable(),
-      permitted: verdicts.max(FORMAT_VERDICTS.length),
-      required: verdicts.max(FORMAT_VERDICTS.length),
+      permitted: expectedVerdicts,
+      required: expectedVerdicts,
       score: z.tuple([z.number(), z.number()]).exactOptional(),
       message: z.string().max(MAX_MESSAGE).exactOptional(),
       timeLimit: z.enum(["lower", "upper", "both", "none"]),
@@ -77,7 +82,7 @@ export const comparedExpectations: z.ZodType<readonly Expectation[]> = z
   )
   .max(MAX_COMPARED);
 
-export const COMPARED_BOUNDS = `${MAX_COMPARED} expectations, ${FORMAT_VERDICTS.length} verdicts each, ${MAX_COMPARED_GLOB} characters and 3 commas for tests and ${MAX_MESSAGE} for a message`;
+export const COMPARED_BOUNDS = `${MAX_COMPARED} expectations, ${EXPECTED_VERDICTS.length} verdicts each, ${MAX_COMPARED_GLOB} characters and 3 commas for tests and ${MAX_MESSAGE} for a message`;
 
 const FILE = "submissions/submissions.yaml";
 const OWN_KEYS = new Set([...Object.keys(rules), "language", "entrypoint", "authors", "model_solution"]);

@@ -86,7 +86,7 @@ export async function openImport(
   const { tests, definition } = problem;
   if (tests.length > MAX_TESTS) throw new PackageError("data", `has more than ${MAX_TESTS} tests`);
   if (definition.groups.length > MAX_GROUPS) throw new PackageError("data", `has more than ${MAX_GROUPS} groups`);
-  const name = nameOf(options.name ?? files.directory ?? null);
+  const name = nameOf(options.name ?? files.directory ?? problem.name ?? null);
   const title = titleOf(problem.title);
   checkWords(definition);
   const submissions = options.verify ? readVerifiable(files, problem, languages) : null;

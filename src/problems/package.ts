@@ -5,9 +5,11 @@ import type { Definition } from "../domain/judgement.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { DMOJ_FILE, readDmoj } from "./dmoj.ts";
+import type { SubmissionExpectations } from "./expectations.ts";
 import { filesBelow, PackageError, type PackageFiles } from "./files.ts";
 import { limits2025, limitsLegacy, limitsOfPackage, timeLimitBeside } from "./limits.ts";
 import type { Makings } from "./makers.ts";
+import { POLYGON_FILE, readPolygon } from "./polygon.ts";
 import { type Source, sourcesIn, submissionsOf, toProgram } from "./source.ts";
 import { type InputTest, type OutputTest, type PackageTest, readTests } from "./tests.ts";
 import { checkUnread, VALIDATORS } from "./unread.ts";
@@ -27,7 +29,9 @@ export interface Timing {
 
 /** A problem package, read and checked. */
 export interface ProblemPackage {
-  readonly format: "legacy" | "2025-09" | "dmoj";
+  readonly format: "legacy" | "2025-09" | "dmoj" | "polygon";
+  /** The name of the problem in the package, for archives that are not one directory with a name. */
+  readonly name?: string;
   readonly title: string;
   readonly scoring: boolean;
   readonly timing: Timing;
@@ -45,7 +49,13 @@ export interface ProblemPackage {
   /** Outputs that the output validator must accept or reject. */
   readonly outputs: readonly OutputTest[];
   readonly inputValidators: readonly Source[];
+  /** The exit code with which an input validator accepts; 42 if it is absent. */
+  readonly validatorAccepts?: number;
   readonly submissions: readonly Source[];
+  /** The expectations for each submission by its path; absent if its directory and submissions.yaml have them. */
+  readonly expectations?: ReadonlyMap<string, SubmissionExpectations>;
+  /** Parts that no command tries, and why. */
+  readonly untried?: readonly string[];
 }
 
 const title = z.union([z.string(), z.record(z.string(), z.string())]);
@@ -123,11 +133,12 @@ interface Head {
 }
 
 /**
- * Reads a package in the format `legacy` or `2025-09`, or of DMOJ. Parts that would change a verdict and are not supported are faults.
+ * Reads a package in the format `legacy` or `2025-09`, or of DMOJ or Polygon. Parts that would change a verdict and are not supported are faults.
  * @throws PackageError for the first fault.
  */
 export function readProblem(files: PackageFiles, languages: Languages): ProblemPackage {
   if (files.has(DMOJ_FILE) && !files.has(YAML)) return readDmoj(files, languages);
+  if (files.has(POLYGON_FILE) && !files.has(YAML)) return readPolygon(files, languages);
   const named = readYaml(files, YAML, version);
   if (!named) throw new PackageError(YAML, "is missing");
   const { problem_format_version: given = "legacy" } = named.value;

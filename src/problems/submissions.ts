@@ -36,13 +36,14 @@ export interface OwnSubmission {
  */
 export function readSubmissions(
   files: PackageFiles,
-  { format, submissions }: ProblemPackage,
+  { format, submissions, expectations }: ProblemPackage,
   languages: Languages,
 ): OwnSubmission[] {
   if (format === "dmoj") return [];
-  const aboutOf = readExpectations(files, format);
+  const byDirectory = expectations ? null : readExpectations(files, format);
   return submissions.map((source) => {
-    const about = aboutOf(source.path.slice(SUBMISSIONS.length));
+    const about = byDirectory?.(source.path.slice(SUBMISSIONS.length)) ??
+      expectations?.get(source.path) ?? { expectations: [] };
     const bytes = [...source.files.keys()].reduce((sum, path) => sum + (sizeOf(source.files, path) ?? 0), 0);
     return { path: source.path, about, bytes, found: toProgram(source, languages, about) };
   });

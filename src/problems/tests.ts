@@ -31,6 +31,8 @@ export interface InputTest {
   readonly args: TestSettings["inputValidatorArgs"];
   /** Whether all input validators must accept it; otherwise, one must reject it. */
   readonly isValid: boolean;
+  /** The path of the only input validator that gets it; absent: all get it. */
+  readonly validator?: string;
 }
 
 /** An output that the output validator must accept or reject. */
@@ -40,7 +42,8 @@ export interface OutputTest {
   readonly answer: () => Buffer;
   readonly output: () => Buffer;
   readonly checker: CheckerSpec;
-  readonly verdict: "AC" | "WA";
+  /** IE: the output validator itself must fail. */
+  readonly verdict: "AC" | "WA" | "IE";
   /** Whether the format permits another verdict, which is then only mentioned. */
   readonly isHint?: boolean;
 }

@@ -38,7 +38,7 @@ export interface Verified {
   readonly submissions: readonly VerifiedSubmission[];
 }
 
-/** The exit code with which validators accept. */
+/** The exit code with which input validators accept, unless the format has another one. */
 const ACCEPTS = 42;
 
 /**
@@ -54,6 +54,7 @@ export async function verify(
 ): Promise<Verified> {
   if (problem.makings) await makeTests(problem.makings, judge, onProgress);
   const { faults, skipped } = await verifyInputs(problem, judge, languages, onProgress);
+  skipped.push(...(problem.untried ?? []));
   for (const { isHint, text } of await verifyOutputs(problem, judge)) (isHint ? skipped : faults).push(text);
   if (problem.format === "dmoj") return { faults, skipped, timeLimitSecs: null, submissions: [] };
   const judged: JudgedSubmission[] = [];
@@ -74,8 +75,10 @@ export async function verify(
       else notRun.push({ path, language: null, verdict: null, score: null, slowestSecs: null, faults: [] });
     }
   }
-  if (!judged.some(({ path }) => path.startsWith(`${SUBMISSIONS}accepted/`)))
-    faults.push("submissions/accepted: no submission in an installed language");
+  if (!judged.some((one) => mustBeAccepted(one, problem)))
+    faults.push(
+      `${problem.expectations ? "submissions" : "submissions/accepted"}: no ${problem.expectations ? "accepted " : ""}submission in an installed language`,
+    );
   const limit = timeLimitOf(problem, judged, languages);
   faults.push(...limit.faults);
   const submissions = judged.map((one) => verifySubmission(one, problem, limit.limitSecs));
@@ -83,12 +86,17 @@ export async function verify(
   return { faults, skipped, timeLimitSecs: limit.limitSecs, submissions: inOrder };
 }
 
+function mustBeAccepted({ path, about }: JudgedSubmission, { expectations }: ProblemPackage): boolean {
+  if (!expectations) return path.startsWith(`${SUBMISSIONS}accepted/`);
+  return about.expectations.some(({ tests, permitted }) => tests === null && permitted.every((one) => one === "AC"));
+}
+
 /**
  * Every input validator must accept every valid input, and at least one must reject each invalid input. Validators in languages that are
  * not installed, such as Checktestdata, are skipped. One of them could be the one that rejects an input, so that this is then not known.
  */
 async function verifyInputs(
-  { inputValidators, inputs, definition }: ProblemPackage,
+  { inputValidators, inputs, definition, validatorAccepts = ACCEPTS }: ProblemPackage,
   judge: LocalJudge,
   languages: Languages,
   onProgress: (step: string) => void,
@@ -105,8 +113,10 @@ async function verifyInputs(
       continue;
     }
     const name = source.path.split("/").at(-1) ?? "";
-    for (const { path, input, args, isValid } of inputs) {
-      const { ended, accepts, broken } = await validate(judge, found, input(), argumentsOf(args, name), limits);
+    for (const { path, input, args, isValid, validator = source.path } of inputs) {
+      if (validator !== source.path) continue;
+      const { ended, exitCode, broken } = await validate(judge, found, input(), argumentsOf(args, name), limits);
+      const accepts = exitCode === validatorAccepts;
       if (broken || (isValid && !accepts)) faults.push(`${path}: ${source.path} ends with ${ended}`);
       if (broken || !accepts) rejected.add(path);
     }
@@ -131,16 +141,16 @@ async function validate(
   stdin: Buffer,
   args: readonly string[],
   limits: StatedLimits,
-): Promise<{ readonly ended: string; readonly accepts: boolean; readonly broken: boolean }> {
+): Promise<{ readonly ended: string; readonly exitCode: number | null; readonly broken: boolean }> {
   const { result } = await judge.run(language, limits, program, stdin, args);
   const { cause, exitCode, verdict, errorMessage } = result;
-  const failed = (ended: string) => ({ ended, accepts: false, broken: true });
+  const failed = (ended: string) => ({ ended, exitCode: null, broken: true });
   if (cause === "compile_error") return failed("an error of its compiler");
   if (cause.startsWith("compile_")) return failed(`an error of its compiler${tail(errorMessage)}`);
-  // A validator that a limit ends has no result. If it ends by itself, any end but the exit code 42 rejects, as the format says.
+  // A validator that a limit ends has no result. If it ends by itself, any end but the exit code that accepts rejects.
   if (verdict !== "AC" && verdict !== "RE" && verdict !== "SIG") return failed(`${verdict}${tail(errorMessage)}`);
   const ended = exitCode === null ? verdict : `exit code ${exitCode}`;
-  return { ended, accepts: exitCode === ACCEPTS, broken: false };
+  return { ended, exitCode, broken: false };
 }
 
 async function verifyOutputs(

@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Definition } from "../../../src/domain/judgement.ts";
+import type { Language } from "../../../src/domain/language.ts";
+import { throughFiles } from "../../../src/domain/program-options.ts";
+import { listed, loadLanguages } from "../../../src/languages/load.ts";
+import { readProblem } from "../../../src/problems/package.ts";
+import { verify } from "../../../src/problems/verify.ts";
+import type { Slot } from "../../../src/sandbox/slot.ts";
+import { LocalJudge } from "../../../src/worker/judge-locally.ts";
+import { LANGUAGES } from "../../support/languages/directory.ts";
+import { POLYGON, POLYGON_FILES, POLYGON_INTERACTIVE } from "../../support/problems/foreign-packages.ts";
+import { type PackageTexts, toFiles } from "../../support/problems/packages.ts";
+import { useSlot } from "../../support/sandbox/one-slot.ts";
+
+const LIMIT = { timeout: 120_000 };
+const languages = loadLanguages(LANGUAGES);
+
+let slot: Slot;
+useSlot((one) => {
+  slot = one;
+});
+
+/** The faults of a package, and the verdict and the score of each solution. */
+async function verified(texts: PackageTexts) {
+  const files = toFiles(texts);
+  const { faults, submissions } = await verify(
+    files,
+    readProblem(files, languages),
+    new LocalJudge(slot, languages),
+    languages,
+  );
+  return {
+    faults: [...faults, ...submissions.flatMap((one) => one.faults.map((fault) => `${one.path}: ${fault}`))],
+    results: submissions.map(({ path, verdict, score }) => [path.split("/").at(-1), verdict, score]),
+  };
+}
+
+/** The package with another text in one of its files. */
+function edited(texts: PackageTexts, path: string, from: string, to: string): PackageTexts {
+  const before = texts[path] ?? "";
+  assert.ok(before.includes(from));
+  return { ...texts, [path]: before.replace(from, to) };
+}
+
+test("a package of Polygon behaves as it says", LIMIT, async () => {
+  assert.deepEqual(await verified(POLYGON), {
+    faults: [],
+    results: [
+      ["eats.py", "RTE", 0],
+      ["fails.py", "RTE", 0],
+      ["maybe.py", "AC", 100],
+      ["small.py", "WA", 40],
+      ["square.dpr", null, null],
+      ["square.py", "AC", 100],
+      ["waits.py", "TLE", 0],
+    ],
+  });
+});
+
+test("verify finds what a package of Polygon says wrongly", LIMIT, async () => {
+  const xml = POLYGON["problem.xml"] ?? "";
+  const swapped = xml
+    .replace('verdict="valid"', 'verdict="invalid"')
+    .replace('verdict="ok"', 'verdict="crashed"')
+    .replace('tag="wrong-answer"', 'tag="rejected"')
+    .replace('group="small" tag="accepted"', 'group="large" tag="accepted"')
+    .replace('tag="memory-limit-exceeded"', 'tag="time-limit-exceeded"')
+    .replace(
+      'tag="rejected"><source path="solutions/fails.py"',
+      'tag="memory-limit-exceeded"><source path="solutions/fails.py"',
+    );
+  const { faults } = await verified({ ...POLYGON, "problem.xml": swapped, "tests/04": "10\n", "tests/04.a": "100\n" });
+  assert.deepEqual(
+    faults.map((one) => one.split(":").slice(0, 2).join(":")),
+    [
+      "tests/04: files/validate.cpp ends with exit code 3",
+      "files/tests/validator-tests/01: no input validator rejects it",
+      "files/tests/checker-tests/01.o: is AC, not IE",
+      "solutions/eats.py: MLE on samples/01",
+      "solutions/fails.py: RTE on samples/01",
+      "solutions/small.py: WA on large/02",
+    ],
+  );
+});
+
+test("the checker of an interactive package of Polygon decides after the interactor", LIMIT, async () => {
+  const expected = {
+    faults: [],
+    results: [
+      ["counts.py", "WA", null],
+      ["halves.py", "AC", null],
+      ["says.py", "WA", null],
+    ],
+  };
+  assert.deepEqual(await verified(POLYGON_INTERACTIVE), expected);
+  // A text of the interactor is no result of a checker that ends without one.
+  const silent = edited(POLYGON_INTERACTIVE, "files/check.cpp", 'quitf(_wa, "too many questions")', "exit(1)");
+  const { faults } = await verified(silent);
+  assert.match(
+    faults.join("\n"),
+    /counts\.py: IE on 02: the interactor ended as RE with exit code 1, without the text/,
+  );
+});
+
+test("a package of Polygon can name files for the input and the output", LIMIT, async () => {
+  assert.deepEqual(await verified(POLYGON_FILES), {
+    faults: [],
+    results: [
+      ["standard.py", "WA", null],
+      ["twice.py", "AC", null],
+    ],
+  });
+});
+
+/** Programs that print, read a number from the file `a.in`, and write its double into the file `a.out`. */
+const DOUBLES: Readonly<Record<string, string>> = {
+  c: `#include <stdio.h>
+int main(void) { int n; puts("no"); fscanf(fopen("a.in", "r"), "%d", &n); fprintf(fopen("a.out", "w"), "%d\\n", 2 * n); }
+`,
+  cpp: `#include <fstream>
+#include <iostream>
+#include <string>
+int main() {
+  std::string none;
+  int n = 0;
+  std::cout << "no" << std::endl;
+  std::ifstream("a.in") >> n;
+  std::ofstream("a.out") << (std::cin >> none ? 0 : 2 * n) << std::endl;
+}
+`,
+  go: `package main
+import ("fmt"; "os")
+func main() {
+  var n int
+  fmt.Println("no")
+  in, _ := os.Open("a.in")
+  fmt.Fscan(in, &n)
+  out, _ := os.Create("a.out")
+  fmt.Fprintln(out, 2 * n)
+}
+`,
+  java: `import java.nio.file.*;
+public class Main {
+  public static void main(String[] words) throws Exception {
+    System.out.println("no");
+    Files.writeString(Path.of("a.out"), 2 * Integer.parseInt(Files.readString(Path.of("a.in")).trim()) + "\\n");
+  }
+}
+`,
+  javascript:
+    'const fs = require("fs");\nconsole.log("no");\nfs.writeFileSync("a.out", 2 * Number(fs.readFileSync("a.in", "utf8")) + "\\n");\n',
+  python:
+    'import sys\nprint("no")\nn = int(open("a.in").read())\nsys.stdout = open("a.out", "w")\nprint(2 * n if sys.stdin.read() == "" else 0)\n',
+  rust: `use std::fs;
+fn main() {
+  println!("no");
+  let n: i64 = fs::read_to_string("a.in").unwrap().trim().parse().unwrap();
+  fs::write("a.out", format!("{}\\n", 2 * n)).unwrap();
+}
+`,
+  typescript:
+    'import * as fs from "node:fs";\nconsole.log("no");\nfs.writeFileSync("a.out", 2 * Number(fs.readFileSync("a.in", "utf8")) + "\\n");\n',
+};
+
+test("programs of every language read and write the files that a test names", LIMIT, async () => {
+  const judge = new LocalJudge(slot, languages);
+  const definition: Definition = {
+    checker: { type: "exact" },
+    groups: [{ name: "", rule: "sum", depends: [] }],
+    tests: ["1", "2"].map((name) => ({
+      name,
+      group: "",
+      points: 1,
+      limits: {},
+      ...throughFiles("a.in", "a.out"),
+    })),
+  };
+  const contents = (at: number) => [`${at + 20}\n`, `${2 * (at + 20)}\n`].map((text) => Buffer.from(text));
+  const found: Record<string, string> = {};
+  for (const [name, code] of Object.entries(DOUBLES)) {
+    const language = languages.resolve(name) as Language;
+    const options = { language, profile: "judge", stop: "never" } as const;
+    const program = { code: Buffer.from(code), stdin: Buffer.alloc(0) };
+    const { runs } = await judge.judge(program, options, { definition, checker: null, contents });
+    found[name] = runs.map(({ verdict, message }) => (message === null ? verdict : `${verdict} ${message}`)).join();
+  }
+  assert.deepEqual(found, Object.fromEntries(Object.keys(DOUBLES).map((name) => [name, "AC,AC"])));
+  assert.deepEqual(
+    Object.keys(DOUBLES).sort(),
+    listed(languages)
+      .map(({ name }) => name)
+      .sort(),
+  );
+});
