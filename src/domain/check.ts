@@ -25,7 +25,7 @@ export interface Checker {
 /** How a checker that is a program is called (src/worker/checker-interfaces.ts): the interfaces that a request can name. */
 export const CHECKER_INTERFACES = ["kattis", "testlib"] as const;
 /** The interfaces that only packages use. */
-const PACKAGE_INTERFACES = ["kattis-partial", "dmoj", "dmoj-testlib", "dmoj-coci", "dmoj-peg"] as const;
+const PACKAGE_INTERFACES = ["kattis-partial", "dmoj", "dmoj-testlib", "dmoj-coci", "dmoj-peg", "cms"] as const;
 
 /** Paths that a checker's own files must not have, because its box has the files of the test there. */
 export const CHECKER_RESERVED = /^(judge|feedback)(\/|$)/;

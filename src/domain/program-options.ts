@@ -115,7 +115,7 @@ export function lowered(limits: Limits, requested: RequestedLimits): Limits {
 }
 
 /** What a test adds if its program reads its input from a file, or writes its output to one. @param input empty: from standard input. */
-export function throughFiles(input: string, output: string): Pick<TestAdditions, "streamFiles" | "streamFilesOnly"> {
+export function throughFiles(input: string, output: string): { streamFiles?: StreamFiles; streamFilesOnly?: true } {
   const streamFiles = {
     ...(input !== "" && { [input]: "stdin" as const }),
     ...(output !== "" && { [output]: "stdout" as const }),

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { PackageError } from "./files.ts";
 
 /** A file with one of these names marks the directory of a package. */
-export const MARKS = ["problem.yaml", "init.yml", "problem.xml"];
+export const MARKS = ["problem.yaml", "init.yml", "problem.xml", "task.yaml"];
 /** How deep a directory is searched for packages, and how many it can contain. */
 const MAX_DEPTH = 6;
 const MAX_PACKAGES = 10_000;

@@ -4,6 +4,7 @@ import type { Harness } from "../domain/harness.ts";
 import type { Definition } from "../domain/judgement.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
+import { CMS_FILE, readCms } from "./cms.ts";
 import { DMOJ_FILE, readDmoj } from "./dmoj.ts";
 import type { SubmissionExpectations } from "./expectations.ts";
 import { filesBelow, PackageError, type PackageFiles } from "./files.ts";
@@ -29,7 +30,7 @@ export interface Timing {
 
 /** A problem package, read and checked. */
 export interface ProblemPackage {
-  readonly format: "legacy" | "2025-09" | "dmoj" | "polygon";
+  readonly format: "legacy" | "2025-09" | "dmoj" | "polygon" | "cms";
   /** The name of the problem in the package, for archives that are not one directory with a name. */
   readonly name?: string;
   readonly title: string;
@@ -133,12 +134,13 @@ interface Head {
 }
 
 /**
- * Reads a package in the format `legacy` or `2025-09`, or of DMOJ or Polygon. Parts that would change a verdict and are not supported are faults.
+ * Reads a package in the format `legacy` or `2025-09`, or of DMOJ, Polygon or CMS. Parts that would change a verdict and are not supported are faults.
  * @throws PackageError for the first fault.
  */
 export function readProblem(files: PackageFiles, languages: Languages): ProblemPackage {
   if (files.has(DMOJ_FILE) && !files.has(YAML)) return readDmoj(files, languages);
   if (files.has(POLYGON_FILE) && !files.has(YAML)) return readPolygon(files, languages);
+  if (files.has(CMS_FILE) && !files.has(YAML)) return readCms(files, languages);
   const named = readYaml(files, YAML, version);
   if (!named) throw new PackageError(YAML, "is missing");
   const { problem_format_version: given = "legacy" } = named.value;

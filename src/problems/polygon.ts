@@ -1,6 +1,6 @@
 import { basename, dirname, extname } from "node:path/posix";
 import type { ProgramChecker } from "../domain/check.ts";
-import { MAX_GROUPS, MAX_POINTS, MAX_TESTS, type TestGroup, type TestMeta } from "../domain/judgement.ts";
+import { MAX_GROUPS, MAX_POINTS, MAX_TESTS, type TestGroup } from "../domain/judgement.ts";
 import { throughFiles, toFilePath } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";

@@ -103,6 +103,22 @@ export const INTERFACES: Readonly<Record<ProgramChecker["interface"], Interface>
       return toShare(share, decided.message) ?? failed(`the checker gives more than all points: ${ended.stdout}`);
     },
   },
+  /** Checkers of CMS: the first line of standard output is the outcome, from 0 to 1, and that of standard error a message. */
+  cms: {
+    args: [FILES.input, FILES.answer, FILES.output],
+    readsOutput: "file",
+    result: ({ code, stdout, stderr }, points) => {
+      if (code !== 0) return null;
+      const [line = ""] = stdout.split("\n");
+      const [message = ""] = stderr.split("\n");
+      const outcome = toNumber(line) ?? Number.NaN;
+      const text = (CMS_MESSAGES.get(message.trim()) ?? message.trim()) || null;
+      if (outcome === 0) return rejected(text);
+      if (outcome === 1) return accepted(text);
+      if (points === null && outcome > 0 && outcome < 1) return failed(NO_POINTS);
+      return toShare(outcome, text) ?? failed(`the outcome of the checker is not a number from 0 to 1: ${line}`);
+    },
+  },
 };
 
 /** Accepts with exit code 0 and rejects with 1, without a text. */
@@ -149,6 +165,13 @@ function kattisResult({ code, feedback, unread }: EndedChecker, points: number |
     failed(`the checker has exit code 42, but its score is not between 0 and ${most}`)
   );
 }
+
+/** Texts that CMS translates for users. */
+const CMS_MESSAGES: ReadonlyMap<string, string> = new Map([
+  ["translate:success", "Output is correct"],
+  ["translate:wrong", "Output isn't correct"],
+  ["translate:partial", "Output is partially correct"],
+]);
 
 /** What testlib writes to standard error, at the start of a line, before it exits with one of these codes. */
 const TESTLIB_VERDICTS: readonly (readonly [codes: readonly number[], text: RegExp, accepts: boolean])[] = [

@@ -239,3 +239,64 @@ ${solution("wrong-answer", "standard.py", "python.3")}
     'text = open("twice.in", newline="").readline()\nprint("not the output")\nopen("twice.out", "w").write(str(2 * int(text)))\n',
   "solutions/standard.py": 'print(2 * int(open("twice.in").readline()))\n',
 };
+
+/** A task of CMS with subtasks, a checker that gives a part of the points, and files for input and output. */
+export const CMS: PackageTexts = {
+  "task.yaml": `name: "near"
+title: "A number nearby"
+time_limit: 1.5
+memory_limit: 128
+n_input: 5
+token_mode: disabled
+public_testcases: 0,1
+author: somebody
+`,
+  "gen/GEN": `# ST: 0
+#COPY: statement/input0
+#  The first real subtask.
+#ST: 40
+1
+2   # a comment
+#ST:60
+#STNAME: hard
+
+3
+4
+`,
+  "gen/valida.py": "",
+  "check/checker.cpp": `#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include "distance.h"
+int main(int, char **words) {
+  long long expected, got;
+  std::ifstream(words[2]) >> expected;
+  bool read = bool(std::ifstream(words[3]) >> got);
+  long long off = read ? distance(expected, got) : 100;
+  std::cout << (off == 0 ? "1.0" : off == 1 ? "0.5" : "0.0") << std::endl;
+  std::cerr << (off == 0 ? "translate:success" : off == 1 ? "one less" : "translate:wrong") << std::endl;
+}
+`,
+  "check/distance.h": "inline long long distance(long long a, long long b) { return a < b ? b - a : a - b; }\n",
+  "check/checker": "a compiled program",
+  "statement/statement.pdf": "",
+  "att/near.cpp": "",
+  ...Object.fromEntries(
+    [5, 6, 7, 8, 9].flatMap((number, at) => [
+      [`input/input${at}.txt`, `${number}\n`],
+      [`output/output${at}.txt`, `${number * 10}\n`],
+    ]),
+  ),
+  "sol/solution.py": 'open("output.txt", "w").write(str(int(open("input.txt").read()) * 10))\n',
+  "sol/soluzione.java": `import java.nio.file.*;
+public class near {
+  public static void main(String[] words) throws Exception {
+    int number = Integer.parseInt(Files.readString(Path.of("input.txt")).trim());
+    Files.writeString(Path.of("output.txt"), number * 10 + "\\n");
+  }
+}
+`,
+  "sol/nearly.py":
+    'number = int(open("input.txt").read()) * 10\nopen("output.txt", "w").write(str(number + (number > 80)))\n',
+  "sol/template.pas": "",
+};

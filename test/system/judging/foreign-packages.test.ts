@@ -9,7 +9,7 @@ import { verify } from "../../../src/problems/verify.ts";
 import type { Slot } from "../../../src/sandbox/slot.ts";
 import { LocalJudge } from "../../../src/worker/judge-locally.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
-import { POLYGON, POLYGON_FILES, POLYGON_INTERACTIVE } from "../../support/problems/foreign-packages.ts";
+import { CMS, POLYGON, POLYGON_FILES, POLYGON_INTERACTIVE } from "../../support/problems/foreign-packages.ts";
 import { type PackageTexts, toFiles } from "../../support/problems/packages.ts";
 import { useSlot } from "../../support/sandbox/one-slot.ts";
 
@@ -109,6 +109,18 @@ test("a package of Polygon can name files for the input and the output", LIMIT, 
     results: [
       ["standard.py", "WA", null],
       ["twice.py", "AC", null],
+    ],
+  });
+});
+
+test("a task of CMS behaves as it says", LIMIT, async () => {
+  assert.deepEqual(await verified(CMS), {
+    faults: [],
+    results: [
+      ["nearly.py", "AC", 70],
+      ["solution.py", "AC", 100],
+      ["soluzione.java", "AC", 100],
+      ["template.pas", null, null],
     ],
   });
 });

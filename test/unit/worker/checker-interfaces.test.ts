@@ -232,3 +232,22 @@ test("no crash gives points with the interfaces of DMOJ", () => {
         if (code !== (called === "kattis-partial" ? 42 : 0))
           assert.equal(end(called, code, { stderr })?.share ?? 0, 0, `${called} ${code}`);
 });
+
+test("cms: the first line of standard output is the outcome, which only counts with exit code 0", () => {
+  const outcome = (stdout: string, points: number | null = 10, stderr = "") =>
+    end("cms", 0, { stdout, stderr }, points);
+  assert.deepEqual(outcome("1.0\n", 10, "translate:success\n"), {
+    verdict: "AC",
+    share: 1,
+    message: "Output is correct",
+  });
+  assert.deepEqual(outcome("0.25\nmore", 10, "a\nb"), { verdict: "AC", share: 0.25, message: "a" });
+  assert.deepEqual(outcome("0\n", null), { verdict: "WA", share: 0, message: null });
+  assert.equal(outcome("1", null)?.verdict, "AC");
+  // IE: the checker failed, or gives a part where there is none.
+  assert.equal(outcome("0.5", null)?.verdict, "IE");
+  for (const stdout of ["", "\n1.0", "ok", "nan", "inf", "-1", "1.5", "1e999", "0x1", "1 0"])
+    assert.equal(outcome(stdout)?.verdict, "IE", stdout);
+  assert.deepEqual(decided("cms", { stdout: "1.0" }), { 0: "AC" });
+  assert.equal(end("cms", 0, { stdout: "0", stderr: "constructor" })?.message, "constructor");
+});
