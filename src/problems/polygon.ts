@@ -37,6 +37,8 @@ export const POLYGON_FILE = "problem.xml";
 const KIB = 1_024;
 const MIB = 1_048_576;
 const MAX_TITLE = 200;
+/** The headers for each validator are found among all files of the package. */
+const MAX_VALIDATORS = 16;
 
 /** Reads a full package of Polygon, which contains its generated tests. @throws PackageError */
 export function readPolygon(files: PackageFiles, languages: Languages): ProblemPackage {
@@ -49,7 +51,8 @@ export function readPolygon(files: PackageFiles, languages: Languages): ProblemP
   const assets = needed(problem, "assets");
   checkAssets(problem, assets);
   const interactor = childOf(assets, "interactor");
-  const { program, spec } = readChecker(needed(assets, "checker"), interactor, files, languages);
+  const checker = needed(assets, "checker");
+  const { program, spec } = readChecker(checker, interactor, files, languages);
   const limits = limitsOf(testset, languages);
   const named = throughFiles(streamFile(judging, "input-file"), streamFile(judging, "output-file"));
   if (interactor && Object.keys(named).length > 0)
@@ -57,9 +60,10 @@ export function readPolygon(files: PackageFiles, languages: Languages): ProblemP
   const contents = contentReader(files);
   const all = testsOf(testset, contents).map((one) => ({ ...one, meta: { ...one.meta, ...limits.meta, ...named } }));
   const { groups, tests, isScored } = scored(testset, all);
-  const outputs = interactor ? [] : checkerTests(needed(assets, "checker"), contents, spec);
-  const submissions = readSolutions(assets, files, new Set(groups.map(({ name }) => name)));
+  const outputs = interactor ? [] : checkerTests(checker, contents, spec);
+  const { untried, ...submissions } = readSolutions(assets, files, new Set(groups.map(({ name }) => name)));
   const validators = listOf(assets, "validators", "validator");
+  if (validators.length > MAX_VALIDATORS) throw fault(assets, `has more than ${MAX_VALIDATORS} validators`);
   return {
     format: "polygon",
     name: problem.attributes.get("short-name") ?? "",
@@ -80,8 +84,11 @@ export function readPolygon(files: PackageFiles, languages: Languages): ProblemP
     inputValidators: validators.map((one) => sourceOf(one, files)),
     validatorAccepts: 0,
     ...submissions,
+    untried: interactor && hasTests(checker) ? [...untried, CHECKER_UNTRIED] : untried,
   };
 }
+
+const CHECKER_UNTRIED = "the tests of the checker: a checker with an interactor runs only after it";
 
 function fault({ line }: XmlElement, message: string): PackageError {
   return new PackageError(POLYGON_FILE, message, line);
@@ -210,9 +217,10 @@ function testsOf(testset: XmlElement, contents: Contents): ReadTest[] {
     const path = inputs(number);
     const [input, answer] = [contents(path, GENERATED), contents(answers(number), GENERATED)];
     checkTogether(path, [input.size, answer.size]);
-    const group = element.attributes.get("group") || UNGROUPED;
+    const given = element.attributes.get("group") || null;
+    const group = given ?? UNGROUPED;
     if (!GROUP_NAME.test(group)) throw fault(element, GROUP_FAULT);
-    const name = group === UNGROUPED ? basename(path) : `${group}/${basename(path)}`;
+    const name = given === null ? basename(path) : `${group}/${basename(path)}`;
     return {
       path,
       meta: { name, group, points: pointsOf(element) ?? 0, limits: {} },
@@ -255,6 +263,9 @@ function scored(testset: XmlElement, all: readonly ReadTest[]) {
     const policy = element.attributes.get("points-policy") ?? "each-test";
     if (!POLICIES.includes(policy)) throw fault(element, `points-policy: ${policy} is none of ${POLICIES.join(", ")}`);
   }
+  const clashing = declared.get(UNGROUPED);
+  if (clashing && all.some(({ meta }) => meta.group === UNGROUPED && !meta.name.includes("/")))
+    throw fault(clashing, `the group ${UNGROUPED} has the name that tests without a group get`);
   const used = [...new Set(all.map(({ meta }) => meta.group))];
   if (used.length > MAX_GROUPS) throw fault(testset, `has more than ${MAX_GROUPS} groups`);
   const groups = inOrder(used, declared);
@@ -426,19 +437,17 @@ const CPP_SOURCES = [".cpp", ".cc", ".cxx"];
 
 /** A validator gets the set of tests and the group as arguments. */
 function toInput({ path, meta, parts: [input] }: ReadTest): InputTest {
-  return { path, input: input.read, args: { "": validatorArgs("tests", meta.group) }, isValid: true };
+  const group = meta.name.includes("/") ? meta.group : undefined;
+  return { path, input: input.read, args: { "": validatorArgs("tests", group) }, isValid: true };
 }
 
 function validatorArgs(testset: string | undefined, group: string | undefined): string[] {
-  return [
-    ...(testset === undefined ? [] : ["--testset", testset]),
-    ...(group === undefined || group === UNGROUPED ? [] : ["--group", group]),
-  ];
+  return [...(testset === undefined ? [] : ["--testset", testset]), ...(group === undefined ? [] : ["--group", group])];
 }
 
 function validatorTests(element: XmlElement, contents: Contents): InputTest[] {
-  const testset = childOf(element, "testset");
-  if (!testset || !hasTests(testset)) return [];
+  if (!hasTests(element)) return [];
+  const testset = needed(element, "testset");
   const paths = pathsOf(testset, "input-path-pattern");
   return numbered(testset).map(({ number, element: one }) => {
     const verdict = attribute(one, "verdict");
@@ -468,8 +477,8 @@ const CHECKER_VERDICTS = new Map<string, OutputTest["verdict"]>(
 );
 
 function checkerTests(checker: XmlElement, contents: Contents, spec: ProgramChecker): OutputTest[] {
-  const testset = childOf(checker, "testset");
-  if (!testset || !hasTests(testset)) return [];
+  if (!hasTests(checker)) return [];
+  const testset = needed(checker, "testset");
   const [inputs, outputs, answers] = ["input", "output", "answer"].map((one) =>
     pathsOf(testset, `${one}-path-pattern`),
   );
@@ -482,9 +491,10 @@ function checkerTests(checker: XmlElement, contents: Contents, spec: ProgramChec
   });
 }
 
-/** Polygon writes a set of tests also for programs that have none. */
-function hasTests(testset: XmlElement): boolean {
-  return amountOf(needed(testset, "test-count")) > 0;
+/** Whether a program has tests of its own. Polygon writes a set of tests also for a program that has none. */
+function hasTests(program: XmlElement): boolean {
+  const testset = childOf(program, "testset");
+  return testset !== undefined && amountOf(needed(testset, "test-count")) > 0;
 }
 
 const ANY = [...FORMAT_VERDICTS];

@@ -115,6 +115,9 @@ describe("a package of Polygon", () => {
     const names = checker?.options?.files.map((file) => file.name).sort();
     assert.deepEqual(names, ["checker.cpp", "compile.sh", "interactor.cpp", "run.sh", "testlib.h"]);
     assert.equal(checker?.options?.entry, "run.sh");
+    assert.deepEqual(read(POLYGON_INTERACTIVE).untried, []);
+    const own = "<testset><test-count>1</test-count></testset></checker>";
+    assert.equal(read(changed("</checker>", own, POLYGON_INTERACTIVE)).untried?.length, 1);
   });
 
   test("can have files for the input and the output, and line ends of Windows", () => {
@@ -294,6 +297,17 @@ const WRONG: Readonly<Record<string, readonly [texts: PackageTexts, message: Reg
   "with an unknown verdict of a test of its checker": [
     changed('verdict="ok"', 'verdict="toString"'),
     /verdict: toString is not supported$/,
+  ],
+  "with a group that has the name of tests without one": [
+    changed(/group="samples" points="0.0"/, 'points="0.0"', {
+      ...POLYGON,
+      "problem.xml": POLYGON["problem.xml"]?.replace('<group name="samples"', '<group name="tests"') ?? "",
+    }),
+    /^problem\.xml:6: the group tests has the name that tests without a group get$/,
+  ],
+  "with many validators": [
+    changed("<validators>", `<validators>${'<validator><source path="files/validate.cpp"/></validator>'.repeat(16)}`),
+    /^problem\.xml:14: has more than 16 validators$/,
   ],
   "without a test of its checker": [
     changed("checker-tests/%02d.o", "checker-tests/%02d.out"),
