@@ -120,14 +120,6 @@ const kattis = (code: string, more: object = {}) => ({ ...KATTIS, code, ...more 
 const testlib = (code: string) => ({ ...KATTIS, interface: "testlib", code });
 const FEEDBACK = "import os, sys\ndirectory = sys.argv[3]\n";
 
-/** A file with which Go names a dynamic linker that does not exist. */
-const NO_LINKER = `package main
-
-//go:cgo_dynamic_linker "/nope"
-//go:cgo_import_dynamic _ _ "libc.so.6"
-//go:cgo_import_dynamic puts puts "libc.so.6"
-`;
-
 /** A checker whose compilation leaves files. */
 const leaving = (compile: string) => ({
   ...kattis("#!/bin/sh\nexit 42\n", { language: "multifile" }),
@@ -153,24 +145,6 @@ const CHECKERS: Readonly<
     /^the checker ended as (PLE|TLE)/,
   ],
   "does not compile": [{ ...KATTIS, language: "c", code: "int main(" }, "IE", 0, /^the checker does not compile: /],
-  "cannot be executed, as an interactor": [
-    {
-      ...KATTIS,
-      interactive: true,
-      language: "go",
-      code: "package main\n\nfunc main() {}\n",
-      files: { "_cgo_a.go": NO_LINKER },
-    },
-    "IE",
-    0,
-    /^the interactor compiles, but cannot be executed$/,
-  ],
-  "cannot be executed": [
-    { ...KATTIS, language: "go", code: "package main\n\nfunc main() {}\n", files: { "_cgo_a.go": NO_LINKER } },
-    "IE",
-    0,
-    /^the checker compiles, but cannot be executed$/,
-  ],
   "has a file of the test after its compilation": [leaving("mkdir judge && touch judge/input"), "IE", 0, TAKEN],
   "has a file in place of a directory": [leaving("touch judge"), "IE", 0, TAKEN],
   "has feedback before it has run": [leaving("mkdir feedback && touch feedback/score.txt"), "IE", 0, TAKEN],
@@ -258,7 +232,7 @@ const CHECKERS: Readonly<
     kattis(`${FEEDBACK}open(directory + '/.log', 'w').write('x'); sys.exit(42)`),
     "IE",
     0,
-    /^the feedback directory .* a dot at its start/,
+    /^the feedback directory .* a name that begins with a dot/,
   ],
   "has a file of its own in place of the service's": [
     kattis(`${FEEDBACK}os.rename(directory + '/placeholder', directory + '/log'); sys.exit(42)`),
