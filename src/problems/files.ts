@@ -19,6 +19,25 @@ export interface LazyFile {
   readonly size: number;
   /** @throws PackageError if the file is not as it was when the package was opened. */
   readonly read: () => Buffer;
+  /** Set by `unusable`: the size and the content are faults. */
+  readonly isUnusable?: true;
+}
+
+/**
+ * A file that has a path, but cannot be used: whoever asks for its size or its content gets the fault. A package whose tests do not need
+ * the file can be read.
+ */
+export function unusable(fault: UnusableError): LazyFile {
+  const fail = (): never => {
+    throw fault;
+  };
+  return {
+    get size() {
+      return fail();
+    },
+    read: fail,
+    isUnusable: true,
+  };
 }
 
 /** A fault of a package, with its place. */
@@ -31,6 +50,9 @@ export class PackageError extends OperatorError {
     super(path === "" ? message : `${place}: ${message}`);
   }
 }
+
+/** A part of a package needs a file that cannot be used. */
+export class UnusableError extends PackageError {}
 
 /** Collects the files of a package within its bounds. When all are there, followLinks() adds those to which links lead. */
 export class Collected {
@@ -51,7 +73,7 @@ export class Collected {
 
   /** @throws PackageError beyond the bounds, and for a path that another file has, as its path or as one of its directories. */
   add(path: string, file: LazyFile): void {
-    this.#bytes += file.size;
+    if (!file.isUnusable) this.#bytes += file.size;
     if (this.#bytes > this.#mostBytes || this.files.size === this.mostFiles)
       throw new PackageError(path, `a package has at most ${this.mostFiles} files and ${this.#mostBytes} bytes`);
     if (this.files.has(path)) throw new PackageError(path, "is in the package twice");
@@ -164,8 +186,8 @@ export function contentOf(files: PackageFiles, path: string): LazyFile {
 }
 
 /**
- * @throws PackageError for a path that is too long or too deep, or has an empty part, `.`, `..`, a backslash or a control
- * character. An archive can contain such paths.
+ * @throws PackageError for a path that is too long or too deep, or has an empty part, `.`, `..` or a control character. An archive can
+ * contain such paths.
  */
 export function checkPath(path: string): void {
   const parts = path.split("/");
@@ -180,7 +202,7 @@ function quoted(path: string): string {
 }
 
 function isPrintable(part: string): boolean {
-  return part.isWellFormed() && !/[\\\p{Cc}\p{Zl}\p{Zp}]/u.test(part);
+  return part.isWellFormed() && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(part);
 }
 
 /** @throws PackageError for an input and an answer of these sizes that are too large for a checker that is a program. */

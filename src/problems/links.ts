@@ -1,12 +1,13 @@
 import { dirname } from "node:path/posix";
-import { type Collected, checkPath, isIgnored, type LazyFile, PackageError } from "./files.ts";
+import { type Collected, checkPath, isIgnored, type LazyFile, PackageError, UnusableError, unusable } from "./files.ts";
 
 /**
  * Symbolic links inside a package. The formats allow them, and packages use them to share test data between groups or headers between
  * validators. A link stands for what it leads to: a file, or a directory with all its files. Nothing here reads a file or follows a link
  * of the file system; only the paths of the package and the texts of its links decide.
  *
- * A link that leads out of the package, into itself or to nothing is a fault.
+ * A link that leads out of the package, into itself or to nothing is a file that cannot be used: it is a fault only of a package that
+ * needs its content.
  */
 
 /** The most links that one path goes through, as in the kernel. */
@@ -33,44 +34,57 @@ interface Ignored {
   readonly ignored: true;
 }
 
+/** Why a link leads to no file of the package. */
+interface Fault {
+  readonly fault: string;
+}
+
+const OUT: Fault = { fault: "leads out of the package" };
+const INTO_ITSELF: Fault = { fault: "leads into itself" };
+const TO_NOTHING: Fault = { fault: "leads to nothing in the package" };
+
 type Entry = Directory | LazyFile | Link | Ignored;
 
 const isDirectory = (entry: Entry): entry is Directory => "entries" in entry;
 const isLink = (entry: Entry): entry is Link => "target" in entry;
 
-/** Adds the files to which the links of a package lead, with the paths that they have because of the links. @throws PackageError */
+/**
+ * Adds the files to which the links of a package lead, with the paths that they have because of the links. @throws PackageError beyond
+ * the bounds.
+ */
 export function followLinks(collected: Collected): void {
   const { links } = collected;
   if (links.size === 0) return;
   const root = treeOf(collected);
   let [names, entries] = [0, 0];
 
-  /** What a link in the directory `from` leads to. Further links on the way are followed as well. */
-  function targetOf(path: string, link: Link, from: Directory): Directory | LazyFile {
-    const fault = (message: string) => new PackageError(path, `is a link that ${message}`);
+  /** What a link in the directory `from` leads to, or why it leads to nothing. Further links on the way are followed as well. */
+  function targetOf(path: string, link: Link, from: Directory): Directory | LazyFile | Fault {
     // The names that are still to be followed, the next one last.
     const left: string[] = [];
     let at: Directory | LazyFile = from;
     let followed = 0;
-    const follow = ({ target }: Link) => {
-      if (target.startsWith("/")) throw fault("leads out of the package");
-      if (++followed > MAX_LINKS_OF_A_PATH) throw fault("leads into itself");
+    const follow = ({ target }: Link): Fault | undefined => {
+      if (target.startsWith("/")) return OUT;
+      if (++followed > MAX_LINKS_OF_A_PATH) return INTO_ITSELF;
       const added = target.split("/").reverse();
       names += added.length;
-      if (names > MAX_NAMES) throw fault("leads, with the others, through too many names");
+      if (names > MAX_NAMES)
+        throw new PackageError(path, "is a link that leads, with the others, through too many names");
       for (const name of added) left.push(name);
+      return undefined;
     };
-    follow(link);
-    for (let name = left.pop(); name !== undefined; name = left.pop()) {
-      if (!isDirectory(at)) throw fault("leads to nothing in the package");
+    let fault = follow(link);
+    for (let name = left.pop(); name !== undefined && !fault; name = left.pop()) {
+      if (!isDirectory(at)) return TO_NOTHING;
       if (name === "" || name === ".") continue;
       const found: Entry | null | undefined = name === ".." ? at.parent : at.entries.get(name);
-      if (found === null) throw fault("leads out of the package");
-      if (found === undefined || "ignored" in found) throw fault("leads to nothing in the package");
-      if (isLink(found)) follow(found);
+      if (found === null) return OUT;
+      if (found === undefined || "ignored" in found) return TO_NOTHING;
+      if (isLink(found)) fault = follow(found);
       else at = found;
     }
-    return at;
+    return fault ?? at;
   }
 
   /** @param above the directories that contain the entry, on the path that leads to it. */
@@ -81,12 +95,16 @@ export function followLinks(collected: Collected): void {
       collected.ignored.push(path);
       return;
     }
-    const found: Directory | LazyFile = isLink(entry) ? targetOf(path, entry, above.at(-1) as Directory) : entry;
+    const target = isLink(entry) ? targetOf(path, entry, above.at(-1) as Directory) : entry;
+    const found = "entries" in target && above.includes(target) ? INTO_ITSELF : target;
+    if ("fault" in found) {
+      collected.add(path, unusable(new UnusableError(path, `is a link that ${found.fault}`)));
+      return;
+    }
     if (!isDirectory(found)) {
       collected.add(path, found);
       return;
     }
-    if (above.includes(found)) throw new PackageError(path, "is a link that leads into itself");
     for (const [name, below] of found.entries) addBelow(`${path}/${name}`, below, [...above, found]);
   }
 

@@ -28,6 +28,7 @@ export async function measureTimeLimit(
     const { path, about } = submission;
     const bounding = about.expectations.filter(({ timeLimit }) => timeLimit === "lower" || timeLimit === "both");
     if (bounding.length === 0) continue;
+    if (submission.fault) throw submission.fault;
     onProgress(path);
     const concerns = bounding.map((expectation) => [expectation, applies(expectation, definition)] as const);
     const onRun = ({ test, verdict, message }: LocalRun) => {

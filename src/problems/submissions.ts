@@ -26,13 +26,15 @@ export interface OwnSubmission {
   readonly path: string;
   readonly about: SubmissionExpectations;
   readonly bytes: number;
-  /** Null if the submission is in no installed language. */
+  /** Null if the submission is in no installed language, or is no valid program. */
   readonly found: { readonly language: Language; readonly program: Program } | null;
+  /** Why the submission is no valid program; null if it is one. */
+  readonly fault: PackageError | null;
 }
 
 /**
- * Reads the submissions of a package with their expectations. The format of DMOJ has no submissions. @throws PackageError for an
- * invalid program.
+ * Reads the submissions of a package with their expectations. The format of DMOJ has no submissions. A submission that is no valid program
+ * does not keep the others from being read.
  */
 export function readSubmissions(
   files: PackageFiles,
@@ -42,10 +44,15 @@ export function readSubmissions(
   if (format === "dmoj") return [];
   const byDirectory = expectations ? null : readExpectations(files, format);
   return submissions.map((source) => {
-    const about = byDirectory?.(source.path.slice(SUBMISSIONS.length)) ??
-      expectations?.get(source.path) ?? { expectations: [] };
-    const bytes = [...source.files.keys()].reduce((sum, path) => sum + (sizeOf(source.files, path) ?? 0), 0);
-    return { path: source.path, about, bytes, found: toProgram(source, languages, about) };
+    const { path } = source;
+    const about = byDirectory?.(path.slice(SUBMISSIONS.length)) ?? expectations?.get(path) ?? { expectations: [] };
+    try {
+      const bytes = [...source.files.keys()].reduce((sum, name) => sum + (sizeOf(source.files, name) ?? 0), 0);
+      return { path, about, bytes, found: toProgram(source, languages, about), fault: null };
+    } catch (error) {
+      if (!(error instanceof PackageError)) throw error;
+      return { path, about, bytes: 0, found: null, fault: error };
+    }
   });
 }
 
@@ -69,7 +76,8 @@ export function readVerifiable(
   const submissions = readSubmissions(files, problem, languages);
   if (submissions.reduce((sum, { bytes }) => sum + bytes, 0) > MAX_BYTES)
     throw fault(`has more than ${MAX_BYTES} bytes to verify`);
-  return submissions.map(({ path, about, found }) => {
+  return submissions.map(({ path, about, found, fault }) => {
+    if (fault) throw fault;
     if (toFilePath(path) === null) throw new PackageError(path, "is not a valid name of a submission to verify");
     const { success } = comparedExpectations.safeParse(about.expectations);
     if (!success) throw new PackageError(path, `has more than ${COMPARED_BOUNDS}`);

@@ -31,6 +31,9 @@ export interface UnreadOptions {
  */
 export function checkUnread(files: PackageFiles, options: UnreadOptions): void {
   for (const path of files.keys()) {
+    // A backslash can be meant as a separator, except among submissions, where a file can have any name.
+    if (path.includes("\\") && !path.startsWith("submissions/"))
+      throw new PackageError(path, "has a backslash in its name");
     const message = validatorFault(path, options) ?? dataFault(path, files, options);
     if (message !== null) throw new PackageError(path, `would not be read: ${message}`);
   }

@@ -4,12 +4,12 @@ import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import type { LocalJudge } from "../worker/judge-locally.ts";
 import { compare, tail } from "./compare.ts";
-import type { PackageFiles } from "./files.ts";
+import { type PackageFiles, UnusableError } from "./files.ts";
 import { type JudgedSubmission, judgeSubmission, timeLimitOf } from "./judge-submission.ts";
 import { ceilingOf } from "./limits.ts";
 import { makeTests } from "./makers.ts";
 import type { ProblemPackage } from "./package.ts";
-import { toProgram } from "./source.ts";
+import { type Source, toProgram } from "./source.ts";
 import { readSubmissions, SUBMISSIONS } from "./submissions.ts";
 import { runSecs } from "./timing.ts";
 
@@ -68,11 +68,16 @@ export async function verify(
     const limitSecs = problem.timing.limitSecs ?? timeLimitOf(problem, judged, languages).limitSecs;
     const cpuSecs = runSecs(problem.timing, limitSecs, mostSecs);
     for (const submission of submissions) {
-      const { path } = submission;
+      const { path, about, fault } = submission;
       onProgress(path);
       const one = await judgeSubmission(submission, problem, { judge, cpuSecs });
       if (one) judged.push(one);
-      else notRun.push({ path, language: null, verdict: null, score: null, slowestSecs: null, faults: [] });
+      if (one) continue;
+      // Nothing is expected of a submission in a directory that the format does not know.
+      const isExpected = about.expectations.length > 0;
+      if (fault && !isExpected) skipped.push(fault.message);
+      const faults = fault && isExpected ? [fault.message] : [];
+      notRun.push({ path, language: null, verdict: null, score: null, slowestSecs: null, faults });
     }
   }
   if (!judged.some((one) => mustBeAccepted(one, problem)))
@@ -93,7 +98,7 @@ function mustBeAccepted({ path, about }: JudgedSubmission, { expectations }: Pro
 
 /**
  * Every input validator must accept every valid input, and at least one must reject each invalid input. Validators in languages that are
- * not installed, such as Checktestdata, are skipped. One of them could be the one that rejects an input, so that this is then not known.
+ * not installed, such as Checktestdata, or with a file outside the package are skipped. One of them could be the one that rejects an input, so that this is then not known.
  */
 async function verifyInputs(
   { inputValidators, inputs, definition, validatorAccepts = ACCEPTS }: ProblemPackage,
@@ -107,9 +112,9 @@ async function verifyInputs(
   const rejected = new Set<string>();
   for (const source of inputValidators) {
     onProgress(source.path);
-    const found = toProgram(source, languages);
-    if (!found) {
-      skipped.push(`${source.path}: is in no installed language`);
+    const found = validatorOf(source, languages);
+    if (!found || found instanceof UnusableError) {
+      skipped.push(found?.message ?? `${source.path}: is in no installed language`);
       continue;
     }
     const name = source.path.split("/").at(-1) ?? "";
@@ -126,6 +131,16 @@ async function verifyInputs(
     if (!isValid && !rejected.has(path))
       (isUnknown ? skipped : faults).push(`${path}: no ${isUnknown ? "other " : ""}input validator rejects it`);
   return { faults, skipped };
+}
+
+/** The program of an input validator. It can need a file outside the package, to which a link leads: then this is the result. */
+function validatorOf(source: Source, languages: Languages): ReturnType<typeof toProgram> | UnusableError {
+  try {
+    return toProgram(source, languages);
+  } catch (error) {
+    if (error instanceof UnusableError) return error;
+    throw error;
+  }
 }
 
 /** The arguments of an input validator: those of its name, with or without its suffix, or those of all validators. */

@@ -110,7 +110,11 @@ export function statedBytes(archive: Buffer): number {
 }
 
 function bytesOf(files: PackageFiles): number {
-  return [...files.keys()].reduce((sum, path) => sum + (sizeOf(files, path) ?? 0), 0);
+  const sizes = [...files.keys()].map((path) => {
+    const file = fileOf(files, path);
+    return file && !file.isUnusable ? file.size : 0;
+  });
+  return sizes.reduce((sum, size) => sum + size, 0);
 }
 
 /**

@@ -15,12 +15,18 @@ import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { Worker } from "node:worker_threads";
 import { z } from "zod";
+import { loadLanguages } from "../../../src/languages/load.ts";
 import { packageFromDirectory } from "../../../src/problems/directory.ts";
 import { contentOf, renamed } from "../../../src/problems/files.ts";
+import { readProblem } from "../../../src/problems/package.ts";
 import { readPackage } from "../../../src/problems/read.ts";
+import { readSubmissions } from "../../../src/problems/submissions.ts";
 import { readYaml } from "../../../src/problems/yaml.ts";
 import { packageFromZip, statedBytes } from "../../../src/problems/zip.ts";
+import { LANGUAGES } from "../../support/languages/directory.ts";
 import { type Member, zipOf } from "../../support/problems/zip.ts";
+
+const languages = loadLanguages(LANGUAGES);
 
 const text = (files: ReadonlyMap<string, Buffer>) =>
   Object.fromEntries([...files].map(([path, data]) => [path, String(data)]));
@@ -241,8 +247,14 @@ type Texts = Readonly<Record<string, string>>;
 
 const FILES: Texts = { "real/1.in": "1", "real/deep/2.in": "2", ".hidden/1.in": "3" };
 
-/** A directory and a ZIP file with the same files and links, each opened as a package. */
+/** A directory and a ZIP file with the same files and links, each opened as a package, with the texts of its files. */
 function withLinks(t: TestContext, links: Texts, files = FILES, top = "") {
+  const opened = packagesWith(t, links, files, top);
+  return Object.fromEntries(Object.entries(opened).map(([name, open]) => [name, async () => text(await open())]));
+}
+
+/** A directory and a ZIP file with the same files and links, each opened as a package. */
+function packagesWith(t: TestContext, links: Texts, files: Texts, top = "") {
   const at = join(directory(t), "package");
   const make = (texts: Texts, makeOne: (text: string, path: string) => void) => {
     for (const [path, data] of Object.entries(texts)) {
@@ -255,7 +267,7 @@ function withLinks(t: TestContext, links: Texts, files = FILES, top = "") {
   const members = (texts: Texts, mode?: number): Member[] =>
     Object.entries(texts).map(([path, data]) => ({ name: `${top}${path}`, data, ...(mode !== undefined && { mode }) }));
   const archive = zipOf([...members(links, LINK), ...members(files)]);
-  return { "a directory": async () => text(await packageFromDirectory(at)), "a ZIP file": () => wholeOf(archive) };
+  return { "a directory": () => packageFromDirectory(at), "a ZIP file": () => packageFromZip(archive) };
 }
 
 for (const [name, [links, added]] of Object.entries(LINKS))
@@ -268,6 +280,37 @@ for (const [name, [links, message]] of Object.entries(FAULTY_LINKS))
     for (const open of Object.values(withLinks(t, links)))
       await assert.rejects(open(), { name: "PackageError", message });
   });
+
+test("a link that leads to no file of the package is a fault only if its content is needed", async (t) => {
+  const tests = { "data/secret/1.in": "1", "data/secret/1.ans": "1" };
+  const files = { "problem.yaml": "name: x\n", ...tests, "input_validators/check/check.py": "" };
+  const harmless = {
+    "problem.pdf": "../../doc/x.pdf",
+    "problem_statement/problem.en.tex": "gone.tex",
+    attachments: "attachments",
+    "input_validators/check/lib.py": "../../../lib.py",
+    "submissions/accepted/a.py": "/opt/a.py",
+  };
+  for (const open of Object.values(packagesWith(t, harmless, files))) {
+    const opened = await open();
+    const { tests, submissions, inputValidators } = readProblem(opened, languages);
+    assert.deepEqual([tests.length, submissions.length, inputValidators.length], [1, 1, 1]);
+    const [submission] = readSubmissions(opened, readProblem(opened, languages), languages);
+    assert.equal(submission?.fault?.message, "submissions/accepted/a.py: is a link that leads out of the package");
+  }
+  for (const needed of ["data/secret/1.in", "data/secret/1.ans", "problem.yaml", "output_validators/v.py"]) {
+    const others = Object.fromEntries(Object.entries(files).filter(([path]) => path !== needed));
+    const custom = { ...others, "problem.yaml": "name: x\nvalidation: custom\n" };
+    const given = needed.startsWith("output") ? custom : others;
+    for (const open of Object.values(packagesWith(t, { [needed]: "../../../x" }, given))) {
+      const opened = await open();
+      assert.throws(() => readProblem(opened, languages), {
+        name: "PackageError",
+        message: `${needed}: is a link that leads out of the package`,
+      });
+    }
+  }
+});
 
 test("links cannot multiply the files, the bytes or the work of a package beyond its bounds", async () => {
   const link = (name: string, data: string): Member => ({ name, data, mode: LINK });
@@ -404,7 +447,7 @@ test("a file that is replaced or changed after the package was opened is a fault
 });
 
 test("rejects names in a directory that would change a terminal, and too many levels", async (t) => {
-  for (const name of ["\u001b]0;x", "a\nb", "a\u2028b", "a\u2029b", "a\\b", `${"a/".repeat(30)}x`]) {
+  for (const name of ["\u001b]0;x", "a\nb", "a\u2028b", "a\u2029b", `${"a/".repeat(30)}x`]) {
     const at = directory(t);
     mkdirSync(join(at, name), { recursive: true });
     await assert.rejects(packageFromDirectory(at), ({ name, message }: Error) => {

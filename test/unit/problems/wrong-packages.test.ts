@@ -22,6 +22,7 @@ test("a wrong package is rejected with its file and line", () => {
       { "problem.yaml": "name: a\nproblem_format_version: 2024-01\n" },
       /^problem\.yaml:2: problem_format_version: 2024-01 is none of legacy, .*2025-09$/,
     ],
+    [{ "data\\secret\\1.in": "" }, /^data\\secret\\1\.in: has a backslash in its name$/],
     [{ "problem.yaml": `${HEAD}type: magic\n` }, /^problem\.yaml:3: type: magic is no type/],
     [{ "problem.yaml": `${HEAD}type: []\n` }, /^problem\.yaml:3: type/],
     [{ "problem.yaml": `${HEAD}type: submit-answer\n` }, /^problem\.yaml:3: type: submit-answer .*not supported/],
