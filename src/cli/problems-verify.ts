@@ -3,7 +3,7 @@ import type { Languages } from "../languages/load.ts";
 import { findPackages } from "../problems/find.ts";
 import { type ProblemPackage, readProblem } from "../problems/package.ts";
 import { readPackage } from "../problems/read.ts";
-import { type Verified, verify } from "../problems/verify.ts";
+import { type Verified, type VerifiedSubmission, verify } from "../problems/verify.ts";
 import { Slot } from "../sandbox/slot.ts";
 import { LocalJudge } from "../worker/judge-locally.ts";
 import { answer, escaped, sayStep, table, toJson } from "./answer.ts";
@@ -123,10 +123,16 @@ function toText({ faults, skipped, timeLimitSecs, submissions }: Verified): stri
     one.verdict ?? "skipped",
     one.slowestSecs === null ? "" : one.slowestSecs.toFixed(3),
     one.score === null ? "" : String(one.score),
-    one.verdict === null ? "no installed language" : one.faults.join("; ") || "as expected",
+    outcomeOf(one),
   ]);
   const head = ["submission", "language", "verdict", "CPU s", "score", "result"];
   const limit = timeLimitSecs === null ? "no time limit" : `time limit ${timeLimitSecs} s`;
-  const lines = [...faults.map((one) => `fault: ${one}`), ...skipped.map((one) => `skipped: ${one}`)];
+  const all = faultsOf({ faults, skipped, timeLimitSecs, submissions });
+  const lines = [...all.map((one) => `fault: ${one}`), ...skipped.map((one) => `skipped: ${one}`)];
   return [table(head, rows), limit, ...lines.map(escaped)].join("\n");
+}
+
+function outcomeOf({ verdict, faults }: VerifiedSubmission): string {
+  if (faults.length > 0) return faults.length === 1 ? "1 fault" : `${faults.length} faults`;
+  return verdict === null ? "no installed language" : "as expected";
 }

@@ -56,6 +56,11 @@ export interface ProgramChecker {
   readonly interactive?: true;
   /** The most passes. After each pass, the checker decides whether another one follows. 1 by default. */
   readonly passes?: number;
+  /**
+   * Set by a package: the part of the points of a test for an output that the checker accepts without giving points. 1 by default; null: such
+   * a checker has failed.
+   */
+  readonly acceptedShare?: number | null;
 }
 
 export type CheckerSpec = Checker | ProgramChecker;

@@ -1,10 +1,12 @@
 import {
+  earned,
   type FoundJudgement,
   type GroupScore,
   groupScores,
   type Judgement,
   rounded,
   type TestState,
+  totalOf,
   verdictIn,
 } from "./judgement.ts";
 
@@ -42,19 +44,20 @@ export function toJudgementRecord(judgement: Judgement) {
   const groups = groupScores(definition, states, shares);
   return {
     ...toJudgementSummary(judgement),
-    max_score: rounded(groups.reduce((sum, { maxScore }) => sum + maxScore, 0)),
+    max_score: totalOf(groups).maxScore,
     stop,
     checker: definition.checker.type,
     groups: groups.map(toGroup),
     runs: states.map((state, test) => {
       const run = ended.get(test);
-      const { name = "", group = "", points = 0 } = definition.tests[test] ?? {};
+      const meta = definition.tests[test];
+      const { name = "", group = "", points = 0 } = meta ?? {};
       return {
         name,
         group,
         status: statusOf(state),
         verdict: verdictIn(state),
-        points: rounded(points * (run?.share ?? 0)),
+        points: rounded(earned(meta, state, run?.share ?? 0)),
         max_points: points,
         message: run?.message ?? null,
         submission_id: run?.submissionId ?? null,
@@ -66,8 +69,8 @@ export function toJudgementRecord(judgement: Judgement) {
   };
 }
 
-function toGroup({ name, rule, score, maxScore, passed }: GroupScore) {
-  return { name, rule, score, max_score: maxScore, passed };
+function toGroup({ name, rule, parent, score, maxScore, passed }: GroupScore) {
+  return { name, rule, parent, score, max_score: maxScore, passed };
 }
 
 function statusOf(state: TestState): "waiting" | "queued" | "completed" | "skipped" {

@@ -21,15 +21,31 @@ export type Stop = (typeof STOPS)[number];
  */
 export const GROUP_RULES = ["sum", "min"] as const;
 
+/**
+ * The rules of groups of packages. Their parts are tests and other groups. `sum` adds the points of the parts; `least`, `greatest` and
+ * `average` are those of their points; `all`: the points of the group if it passed, and otherwise none.
+ */
+export const PACKAGE_RULES = [...GROUP_RULES, "least", "greatest", "average", "all"] as const;
+
 export interface TestGroup {
   readonly name: string;
-  readonly rule: (typeof GROUP_RULES)[number];
+  readonly rule: (typeof PACKAGE_RULES)[number];
   /** If a test of these groups does not pass, this group is skipped. */
   readonly depends: readonly string[];
-  /** Set by a package: tests after the first failure of the group are skipped with every `stop`, and earn nothing. */
+  /** Set by a package: the group that contains this one, and comes before it. */
+  readonly parent?: string;
+  /** Set by a package: parts after the first one that does not pass are skipped with every `stop`, and earn nothing. */
   readonly breaks?: true;
   /** Set by a package: the tests of the group can only pass or fail. A checker that gives points for one of them has failed. */
   readonly passFail?: true;
+  /** Set by a package: the group passes if one of its parts does, or always. Otherwise, it passes if all of its parts do. */
+  readonly passes?: "any" | "always";
+  /** Set by a package: a group that does not pass has the worst verdict of its parts. Otherwise, it has the first one that is not AC. */
+  readonly failsAs?: "worst";
+  /** The points of a group with the rule `all`. */
+  readonly points?: number;
+  /** Set by a package: the most points that it declares for the group, if they can be fewer than the rule gives. */
+  readonly most?: number;
 }
 
 /** The most tests and groups of a judgement. */
@@ -48,6 +64,8 @@ export interface TestMeta {
   /** The name of its group. */
   readonly group: string;
   readonly points: number;
+  /** Set by a package: the points of a run that does not pass; none by default. */
+  readonly failedPoints?: number;
   /** Limits of its run, which replace those of the profile. Of these and those of the submission, the lower ones hold. */
   readonly limits: RequestedLimits;
   /** Arguments of the program, after those of the request. */
@@ -186,41 +204,21 @@ export function advance(
   }
   const isFirstFailure = stop === "first_failure";
   const failed = states.findIndex(isFailure);
-  const progress = groupsProgress(states, tests);
-  const byName = new Map(groups.map((group, order) => [group.name, { ...group, order }]));
-  const groupOf = (at: number) => byName.get(tests[at]?.group ?? "") ?? NO_GROUP;
   // The groups that are skipped after the first failure are known once all tests before that failure have ended.
   const isDecided = isFirstFailure && failed >= 0 && !states.some((_, at) => at < failed && isOpen(at));
   const incomplete = new Set(isDecided ? tests.slice(failed).map(({ group }) => group) : []);
-  for (const [name, { failed }] of progress) if (failed !== undefined) incomplete.add(name);
-  // A group depends only on groups before it.
-  const skippedGroups = new Set<string>();
-  for (const { name, depends } of groups)
-    if (depends.some((other) => skippedGroups.has(other) || incomplete.has(other))) skippedGroups.add(name);
-  const inGroup = (at: number) => {
-    const { name, breaks } = groupOf(at);
-    return (
-      !skippedGroups.has(name) && ((stop === "never" && !breaks) || at <= (progress.get(name)?.failed ?? states.length))
-    );
-  };
-  /** Whether the test is needed whatever the results of the open tests will be, unless one before it is IE. */
-  const isSettled = (at: number) => {
-    const { name, breaks } = groupOf(at);
-    const mayBreak = stop === "group" || breaks;
-    return (
-      inGroup(at) && !(mayBreak && tests.some(({ group }, other) => other < at && group === name && isOpen(other)))
-    );
-  };
-  const compare = (a: number, b: number) => groupOf(a).order - groupOf(b).order || a - b;
+  const { roots, rootOf } = forestOf(tests, groups);
+  const { needs, skippedTests } = needsOf(roots, states, { stop, incomplete });
+  const compare = (a: number, b: number) => rootOf(a) - rootOf(b) || a - b;
+  const isSettled = (at: number) => needs[at]?.isNeeded === true && needs[at].isSettled;
   const errors = isFirstFailure ? [] : [...states.keys()].filter((at) => states[at] === "IE" && isSettled(at));
   const error = errors.sort(compare)[0];
   const needed = (at: number) => {
-    if (!isFirstFailure) return inGroup(at) && (error === undefined || compare(at, error) <= 0);
+    if (!isFirstFailure) return needs[at]?.isNeeded === true && (error === undefined || compare(at, error) <= 0);
     if (failed < 0 || at === failed) return true;
-    return at < failed && !(isDecided && skippedGroups.has(groupOf(at).name));
+    return at < failed && !(isDecided && skippedTests.has(at));
   };
-  const mayStart = (at: number) =>
-    isFirstFailure || groupOf(at).depends.every((other) => progress.get(other)?.isOpen !== true);
+  const mayStart = (at: number) => isFirstFailure || needs[at]?.mayStart === true;
   const skip = states.flatMap((state, at) => (state !== "skipped" && !needed(at) ? [at] : []));
   const open = states.flatMap((_, at) => (isOpen(at) && needed(at) ? [at] : []));
   if (open.length === 0) {
@@ -238,26 +236,169 @@ function isFailure(state: TestState): boolean {
   return verdict !== null && verdict !== "AC";
 }
 
-interface GroupProgress {
-  /** The first test that did not pass. */
-  failed: number | undefined;
-  isOpen: boolean;
+/** A group with its parts in their order: indexes of tests, and other groups. */
+export interface Node {
+  readonly group: TestGroup;
+  readonly parts: (number | Node)[];
 }
 
-/** A skipped test counts as a failure of its group. */
-function groupsProgress(states: readonly TestState[], tests: readonly TestMeta[]): Map<string, GroupProgress> {
-  const groups = new Map<string, GroupProgress>();
-  for (const [at, state] of states.entries()) {
-    const name = tests[at]?.group ?? "";
-    const group = groups.get(name) ?? { failed: undefined, isOpen: false };
-    groups.set(name, group);
-    if (state === "skipped" || isFailure(state)) group.failed ??= at;
-    if (state === "waiting" || state === "queued") group.isOpen = true;
+const NO_GROUP: TestGroup = { name: "", rule: "sum", depends: [] };
+
+/** The groups that are in no other group, with their parts. A group comes after the part before its first test. */
+export function forestOf(
+  tests: readonly TestMeta[],
+  groups: readonly TestGroup[],
+): { readonly roots: readonly Node[]; readonly rootOf: (test: number) => number } {
+  const nodes = new Map(groups.map((group) => [group.name, { group, parts: [] } as Node]));
+  const roots: Node[] = groups.flatMap(({ name, parent }) => {
+    const node = nodes.get(name);
+    return node && (parent === undefined || !nodes.has(parent)) ? [node] : [];
+  });
+  const placed = new Set(roots);
+  const rootIndex = new Map(roots.map((node, index) => [node, index]));
+  let others: Node | undefined;
+  const rootOfTest = tests.map(({ group }, test) => {
+    let node = nodes.get(group);
+    if (!node) {
+      // Definitions of older releases can have tests without a group; they come first.
+      others ??= { group: NO_GROUP, parts: [] };
+      others.parts.push(test);
+      return -1;
+    }
+    node.parts.push(test);
+    while (!rootIndex.has(node)) {
+      const parent: Node = nodes.get(node.group.parent ?? "") as Node;
+      if (!placed.has(node)) parent.parts.push(node);
+      placed.add(node);
+      node = parent;
+    }
+    return rootIndex.get(node) ?? -1;
+  });
+  return { roots: others ? [others, ...roots] : roots, rootOf: (test) => rootOfTest[test] ?? -1 };
+}
+
+/** Whether the run of a test is needed. */
+interface Need {
+  /** As far as the tests that have ended decide it. */
+  readonly isNeeded: boolean;
+  /** Whether that is so whatever the results of the open tests will be, unless one before it is IE. */
+  readonly isSettled: boolean;
+  /** Whether no group must end first on whose result it depends that the test is needed. */
+  readonly mayStart: boolean;
+}
+
+interface Needs {
+  /** By test. */
+  readonly needs: readonly Need[];
+  /** The tests of groups that are skipped. */
+  readonly skippedTests: ReadonlySet<number>;
+  /** Whether each group passed; null if open tests decide it. */
+  readonly passed: ReadonlyMap<Node, boolean | null>;
+  /** The parts that count for their group: all except those after the first failure of a group that breaks. */
+  readonly counted: (node: Node) => readonly (number | Node)[];
+}
+
+/** What is known about the earlier tests, or the earlier groups, in a group. */
+interface Before {
+  readonly isFailed: boolean;
+  readonly isOpen: boolean;
+}
+
+/**
+ * Which tests are needed, by the results of the tests that have ended. A group is judged part by part, in its order.
+ * @param incomplete groups that count as failed, because some of their tests are skipped.
+ */
+function needsOf(
+  roots: readonly Node[],
+  states: readonly TestState[],
+  { stop, incomplete }: { readonly stop: Stop; readonly incomplete: ReadonlySet<string> },
+): Needs {
+  const needs: Need[] = states.map(() => ({ isNeeded: true, isSettled: true, mayStart: true }));
+  const skippedTests = new Set<number>();
+  const passed = new Map<Node, boolean | null>();
+  const byName = new Map<string, boolean | null>();
+  const countedParts = new Map<Node, readonly (number | Node)[]>();
+
+  function skip(part: number | Node): void {
+    if (typeof part === "number") {
+      needs[part] = { isNeeded: false, isSettled: false, mayStart: false };
+      skippedTests.add(part);
+      return;
+    }
+    for (const one of part.parts) skip(one);
+    end(part, false);
   }
-  return groups;
+
+  function end(node: Node, result: boolean | null, counted: readonly (number | Node)[] = node.parts): boolean | null {
+    passed.set(node, result);
+    byName.set(node.group.name, result);
+    countedParts.set(node, counted);
+    return result;
+  }
+
+  /** @returns whether the group passed. */
+  function visit(node: Node, above: Pick<Need, "isSettled" | "mayStart">): boolean | null {
+    const { name, depends, breaks, passes } = node.group;
+    if (depends.some((other) => byName.get(other) === false)) {
+      skip(node);
+      return false;
+    }
+    const mayStart = above.mayStart && !depends.some((other) => byName.get(other) === null);
+    let [tests, groups] = [NOTHING_BEFORE, NOTHING_BEFORE];
+    const counted: (number | Node)[] = [];
+    const results: { readonly passed: boolean | null; readonly isCertain: boolean }[] = [];
+    for (const part of node.parts) {
+      const isStopped = breaks === true && (tests.isFailed || groups.isFailed);
+      if (isStopped || (stop === "group" && tests.isFailed && typeof part === "number")) skip(part);
+      if (isStopped) continue;
+      counted.push(part);
+      const mayStop = breaks === true && (tests.isOpen || groups.isOpen);
+      let result: boolean | null;
+      if (typeof part === "number") {
+        const isSettled = above.isSettled && !mayStop && !(stop === "group" && tests.isOpen);
+        // A test does not wait for other tests of its group, because usually all of them pass.
+        if (needs[part]?.isNeeded)
+          needs[part] = { isNeeded: true, isSettled, mayStart: mayStart && !(breaks === true && groups.isOpen) };
+        result = passedIn(states[part] ?? "waiting");
+        tests = after(tests, result);
+      } else {
+        result = visit(part, { isSettled: above.isSettled && !mayStop, mayStart: mayStart && !mayStop });
+        groups = after(groups, result);
+      }
+      results.push({ passed: result, isCertain: !mayStop });
+    }
+    if (incomplete.has(name)) return end(node, false, counted);
+    return end(node, passes === "always" ? true : resultOf(results, passes === "any"), counted);
+  }
+
+  for (const root of roots) visit(root, { isSettled: true, mayStart: true });
+  return { needs, skippedTests, passed, counted: (node) => countedParts.get(node) ?? [] };
 }
 
-const NO_GROUP: TestGroup & { readonly order: number } = { name: "", rule: "sum", depends: [], order: -1 };
+const NOTHING_BEFORE: Before = { isFailed: false, isOpen: false };
+
+/**
+ * Whether a group passes, by the results of its parts: if all of them pass, or if one of them does (`isAny`).
+ * @param results whether each part passed, and whether it is certain that the part counts.
+ */
+function resultOf(
+  results: readonly { readonly passed: boolean | null; readonly isCertain: boolean }[],
+  isAny: boolean,
+): boolean | null {
+  const isOpen = results.some(({ passed }) => passed === null);
+  if (!isAny) return results.some(({ passed }) => passed === false) ? false : isOpen ? null : true;
+  if (results.length === 0 || results.some(({ passed, isCertain }) => passed === true && isCertain)) return true;
+  return isOpen ? null : results.some(({ passed }) => passed === true);
+}
+
+function after({ isFailed, isOpen }: Before, result: boolean | null): Before {
+  return { isFailed: isFailed || result === false, isOpen: isOpen || result === null };
+}
+
+/** Whether a test passed; null if it is open. A skipped test counts as failed. */
+function passedIn(state: TestState): boolean | null {
+  return state === "waiting" || state === "queued" ? null : state === "AC";
+}
 
 /**
  * The most points that a checker can give for a test. With the rule `min`, these are all points of the group, and the test that earns
@@ -276,12 +417,21 @@ export function mostPoints(
   return tests.reduce((sum, other) => sum + (other.group === group ? other.points : 0), 0);
 }
 
+/** The points that a test earned. @param share the part of its points that the checker gave; 0 if the test is not AC. */
+export function earned(test: TestMeta | undefined, state: TestState, share: number): number {
+  const verdict = verdictIn(state);
+  if (!test || verdict === null) return 0;
+  return verdict === "AC" ? test.points * share : (test.failedPoints ?? 0);
+}
+
 export interface GroupScore {
   readonly name: string;
   readonly rule: TestGroup["rule"];
+  /** The group that contains this one; null if none does. */
+  readonly parent: string | null;
   readonly score: number;
   readonly maxScore: number;
-  /** Whether all tests of the group passed; null while tests are open and none has failed. */
+  /** Whether the group passed: all of its tests, unless it has another rule; null while open tests decide it. */
   readonly passed: boolean | null;
 }
 
@@ -294,26 +444,82 @@ export function groupScores(
   states: readonly TestState[],
   shares: readonly number[],
 ): GroupScore[] {
-  const progress = groupsProgress(states, tests);
-  const places = Map.groupBy(tests.keys(), (at) => tests[at]?.group ?? "");
-  return groups.map(({ name, rule, breaks }) => {
-    const testsOfGroup = places.get(name) ?? [];
-    const points = (at: number) => tests[at]?.points ?? 0;
-    const maxScore = testsOfGroup.reduce((sum, at) => sum + points(at), 0);
-    const smallest = Math.min(...testsOfGroup.map((at) => shares[at] ?? 0));
-    const { failed, isOpen } = progress.get(name) ?? { failed: undefined, isOpen: false };
-    // Older releases did not skip a test after the first failure if the run of the test had ended before that failure.
-    const counted = testsOfGroup.filter((at) => !breaks || at < (failed ?? states.length));
-    const sum = counted.reduce((total, at) => total + points(at) * (shares[at] ?? 0), 0);
-    const passed = failed !== undefined ? false : isOpen ? null : true;
-    return {
-      name,
-      rule,
-      score: rounded(rule === "sum" ? sum : maxScore * smallest),
-      maxScore: rounded(maxScore),
-      passed,
+  const { roots } = forestOf(tests, groups);
+  const { passed, counted } = needsOf(roots, states, { stop: "never", incomplete: new Set() });
+  const scores = new Map<string, GroupScore>();
+
+  function visit(node: Node): GroupScore {
+    const { name, rule, points = 0, most, parent } = node.group;
+    const children = new Map(node.parts.flatMap((part) => (typeof part === "number" ? [] : [[part, visit(part)]])));
+    const scoreOf = (part: number | Node) =>
+      typeof part === "number"
+        ? earned(tests[part], states[part] ?? "waiting", shares[part] ?? 0)
+        : (children.get(part)?.score ?? 0);
+    const mostOf = (part: number | Node) =>
+      typeof part === "number" ? (tests[part]?.points ?? 0) : (children.get(part)?.maxScore ?? 0);
+    const own = passed.get(node) ?? null;
+    const maxScore = rule === "all" ? points : combined(rule, node.parts.map(mostOf));
+    let score = rule === "all" ? (own === true ? points : 0) : combined(rule, counted(node).map(scoreOf));
+    if (rule === "min") {
+      const testsOf = node.parts.filter((part) => typeof part === "number");
+      score = maxScore * Math.min(...testsOf.map((at) => shares[at] ?? 0));
+    }
+    const found = {
+      ...{ name, rule, parent: parent ?? null },
+      score: rounded(score),
+      maxScore: rounded(Math.min(maxScore, most ?? maxScore)),
+      passed: own,
     };
-  });
+    scores.set(name, found);
+    return found;
+  }
+
+  for (const root of roots) visit(root);
+  return groups.flatMap(({ name }) => scores.get(name) ?? []);
+}
+
+/** The points of a group by those of its parts. */
+export function combined(rule: Exclude<TestGroup["rule"], "all">, values: readonly number[]): number {
+  if (values.length === 0) return 0;
+  if (rule === "least") return Math.min(...values);
+  if (rule === "greatest") return Math.max(...values);
+  const sum = values.reduce((total, value) => total + value, 0);
+  return rule === "average" ? sum / values.length : sum;
+}
+
+/** The verdicts of tests that do not pass, from the worst one. */
+const BY_SEVERITY: readonly JudgementVerdict[] = ["IE", "CE", "RE", "SIG", "PLE", "MLE", "TLE", "FSE", "WA"];
+
+/**
+ * The verdict of the groups that are in no other group, by the rules of the package: a group can pass although some of its tests do not,
+ * and the first or the worst verdict of its parts can be that of the group. The verdict of a judgement is that of the first test that does not pass.
+ */
+export function gradedVerdict(
+  { tests, groups }: Pick<Definition, "tests" | "groups">,
+  states: readonly TestState[],
+): JudgementVerdict {
+  const { roots } = forestOf(tests, groups);
+  const { passed, counted } = needsOf(roots, states, { stop: "never", incomplete: new Set() });
+  const verdictOf = (part: number | Node): JudgementVerdict | null => {
+    if (typeof part === "number") return verdictIn(states[part] ?? "waiting");
+    if (passed.get(part) === true) return "AC";
+    return failing(counted(part).map(verdictOf), part.group.failsAs === "worst");
+  };
+  return failing(roots.map(verdictOf), false) ?? "AC";
+}
+
+/** The first or the worst verdict that is not AC. */
+export function failing(verdicts: readonly (JudgementVerdict | null)[], isWorst: boolean): JudgementVerdict | null {
+  const failures: JudgementVerdict[] = verdicts.filter((verdict) => verdict !== null && verdict !== "AC");
+  const found = isWorst ? BY_SEVERITY.find((verdict) => failures.includes(verdict)) : failures[0];
+  return found ?? null;
+}
+
+/** The points of a judgement: those of the groups that are in no other group. */
+export function totalOf(groups: readonly GroupScore[]): { readonly score: number; readonly maxScore: number } {
+  const outer = groups.filter(({ parent }) => parent === null);
+  const sum = (key: "score" | "maxScore") => rounded(outer.reduce((total, group) => total + group[key], 0));
+  return { score: sum("score"), maxScore: sum("maxScore") };
 }
 
 /** Rounds a sum of points to six decimals, which removes the errors of binary fractions. */

@@ -95,6 +95,8 @@ export function readCms(files: PackageFiles, languages: Languages): ProblemPacka
     inputs: [],
     outputs: [],
     inputValidators: [],
+    grader: null,
+    stop: "never",
     ...readSolutions(files, value.name ?? value.nome_breve ?? ""),
   };
 }

@@ -1,4 +1,4 @@
-import type { Definition, TestState } from "../domain/judgement.ts";
+import { type Definition, gradedVerdict, type JudgementVerdict, type TestState, totalOf } from "../domain/judgement.ts";
 import type { LocalRun } from "../worker/judge-locally.ts";
 import {
   EXPECTED_VERDICTS,
@@ -21,10 +21,17 @@ export interface ComparedSubmission {
   readonly faults: readonly string[];
 }
 
+/** The verdict and the score of a submission, as the grader of its package gives them. */
+export interface Graded {
+  readonly verdict: JudgementVerdict;
+  readonly score: number;
+}
+
 /**
  * Compares the runs of a submission with the expectations of its package.
  * @param path path of the submission in the package.
  * @param limitSecs a time limit that can be lower than that with which the runs were made; null if only the latter holds.
+ * @param graded the result of a custom grader; by default, the groups of the package give it.
  */
 export function compare(
   path: string,
@@ -32,21 +39,25 @@ export function compare(
   runs: readonly LocalRun[],
   definition: Definition,
   limitSecs: number | null,
+  graded?: Graded,
 ): ComparedSubmission {
   const limited = withTimeLimit({ runs }, definition, limitSecs);
+  const { verdict, score } = graded ?? { verdict: gradedVerdict(definition, limited.states), score: limited.score };
+  const found: Found = { ...limited, score, graded: verdict, definition, limitSecs };
   const broken = limited.runs.find(({ verdict }) => verdict === "CE" || verdict === "IE");
   const faults = broken
-    ? [`${broken.verdict} on ${nameOf(definition, broken.test)}${tail(broken.message)}`]
-    : expectations.flatMap((expectation) => breaches(expectation, limited, definition));
-  if (path.startsWith(PARTIAL)) {
-    const most = definition.tests.reduce((sum, { points }) => sum + points, 0);
-    if (!(limited.score > TOLERANCE && limited.score < most - TOLERANCE))
-      faults.push(`the score ${limited.score} is not between 0 and ${most}`);
+    ? [`${broken.verdict} on ${nameOf(definition, broken.test)}${tail(broken.message)}${tail(broken.errorLine)}`]
+    : expectations.flatMap((expectation) => breaches(expectation, found));
+  if (path.startsWith(PARTIAL) && !broken) {
+    const { maxScore } = totalOf(limited.groups);
+    if (!(score > TOLERANCE && score < maxScore - TOLERANCE))
+      faults.push(`the score ${score} is not between 0 and ${maxScore}`);
   }
+  if (!graded && !broken) faults.push(...beyondRange(limited, definition));
   const failed = limited.states.find((state) => formatVerdict(state) !== "AC");
   return {
     verdict: broken?.verdict ?? (failed ? formatVerdict(failed) : "AC"),
-    score: limited.score,
+    score,
     slowestSecs: Math.max(0, ...runs.map(({ cpuUsec }) => (cpuUsec ?? 0) / 1e6)),
     faults,
   };
@@ -56,27 +67,83 @@ const PARTIAL = "submissions/partially_accepted/";
 /** Scores are rounded to six decimals. */
 const TOLERANCE = 1e-5;
 
-/** The differences between a submission and an expectation of the package. */
-function breaches(one: Expectation, limited: LimitedResult, definition: Definition): string[] {
-  const isIn = applies(one, definition);
-  const found = limited.states.flatMap((state, test) =>
-    isIn(test) ? [{ test, verdict: expectableVerdict(state) }] : [],
+/** The groups whose score is higher than the package says. */
+function beyondRange({ groups }: LimitedResult, definition: Definition): string[] {
+  const mostOf = new Map(definition.groups.map(({ name, most }) => [name, most ?? Number.POSITIVE_INFINITY]));
+  return groups.flatMap(({ name, score }) =>
+    score > (mostOf.get(name) ?? 0) + TOLERANCE
+      ? [`the score ${score} of ${name} is above the ${mostOf.get(name)} of its range`]
+      : [],
   );
+}
+
+/** The result of a submission. */
+interface Found extends LimitedResult {
+  /** The verdict that the grader of the package gives. */
+  readonly graded: JudgementVerdict;
+  readonly definition: Definition;
+  readonly limitSecs: number | null;
+}
+
+/** The differences between a submission and an expectation of the package. */
+function breaches(one: Expectation, result: Found): string[] {
+  const { states, runs, definition, graded } = result;
+  const isIn = applies(one, definition);
+  const found = states.flatMap((state, test) => (isIn(test) ? [{ test, verdict: expectableVerdict(state) }] : []));
   if (found.length === 0) return [`submissions.yaml: no test is named ${one.tests}`];
   const faults: string[] = [];
   const where = one.tests === null ? "" : ` of ${one.tests}`;
   const wrong = found.find(({ verdict }) => !among(one.permitted, verdict, "some"));
-  const ofTest = (test: number) => limited.runs.find((run) => run.test === test)?.message ?? null;
-  if (wrong) faults.push(`${wrong.verdict} on ${nameOf(definition, wrong.test)}${tail(ofTest(wrong.test))}`);
+  const messageOf = (test: number) => runs.find((run) => run.test === test)?.message ?? null;
+  const { message, score, verdict } = one;
+  if (wrong) faults.push(onTest(wrong.test, wrong.verdict, one.permitted, result));
   else if (!found.some(({ verdict }) => among(one.required, verdict, "every")))
-    faults.push(`no test${where} has the verdict ${one.required.join(" or ")}`);
-  const { message, score } = one;
-  if (message !== undefined && !found.some(({ test }) => ofTest(test)?.includes(message)))
+    faults.push(`no test${where} is ${one.required.join(" or ")}: ${counts(found, result)}`);
+  if (verdict !== undefined && formatVerdict(graded) !== verdict) {
+    const decides = found.find((test) => test.verdict === formatVerdict(graded));
+    faults.push(
+      graded === "AC" || !decides
+        ? `is ${formatVerdict(graded)} instead of ${verdict}: ${counts(found, result)}`
+        : onTest(decides.test, decides.verdict, [verdict], result),
+    );
+  }
+  if (message !== undefined && !found.some(({ test }) => messageOf(test)?.includes(message)))
     faults.push(`no message of a test${where} contains ${JSON.stringify(message)}`);
-  for (const got of score ? scoresFor(one, limited) : [])
+  for (const got of score ? scoresFor(one, result) : [])
     if (score && (got < score[0] - TOLERANCE || got > score[1] + TOLERANCE))
       faults.push(`the score ${got}${where} is not ${rangeText(score)}`);
   return faults;
+}
+
+/** A test with another verdict than the package expects, with its CPU time and its message. */
+function onTest(
+  test: number,
+  verdict: ExpectedVerdict | "skipped",
+  wanted: readonly ExpectedVerdict[],
+  { runs, definition, limitSecs }: Found,
+): string {
+  const run = runs.find((one) => one.test === test);
+  const head = `${verdict} on ${nameOf(definition, test)} instead of ${wanted.join(" or ")}`;
+  return `${head}${run ? cpuText(run, limitSecs) : ""}${tail(run?.message)}${tail(run?.errorLine)}`;
+}
+
+function cpuText({ cpuUsec }: Pick<LocalRun, "cpuUsec">, limitSecs: number | null): string {
+  const limit = limitSecs === null ? "" : ` of ${limitSecs} s`;
+  return cpuUsec === null ? "" : ` (${(cpuUsec / 1e6).toFixed(2)}${limit === "" ? " s" : limit} of CPU time)`;
+}
+
+/** How many tests have each verdict, with the slowest run. */
+function counts(found: readonly { readonly test: number; readonly verdict: string }[], result: Found): string {
+  const byVerdict = Map.groupBy(found, ({ verdict }) => verdict);
+  const amounts = [...byVerdict].map(([verdict, { length }]) => `${length} ${verdict}`);
+  const tests = new Set(found.map(({ test }) => test));
+  const [slowest] = result.runs
+    .filter(({ test }) => tests.has(test))
+    .sort((a, b) => (b.cpuUsec ?? 0) - (a.cpuUsec ?? 0));
+  const time = slowest
+    ? `, the slowest is ${nameOf(result.definition, slowest.test)}${cpuText(slowest, result.limitSecs)}`
+    : "";
+  return `${amounts.join(", ")}${time}`;
 }
 
 /** A range of scores, such as "100" or "between 1 and 2". */
@@ -127,6 +194,6 @@ function among(
 }
 
 /** The message of a checker as the end of a fault; empty if there is none. */
-export function tail(message: string | null): string {
+export function tail(message: string | null | undefined): string {
   return message ? `: ${message}` : "";
 }

@@ -227,6 +227,8 @@ export function readDmoj(files: PackageFiles, languages: Languages): ProblemPack
     outputs,
     inputValidators: [],
     submissions: [],
+    grader: null,
+    stop: "never",
   };
 }
 

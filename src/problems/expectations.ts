@@ -18,6 +18,8 @@ export interface Expectation {
   readonly permitted: readonly ExpectedVerdict[];
   /** At least one of these runs must have one of these verdicts. */
   readonly required: readonly ExpectedVerdict[];
+  /** The verdict of the submission by the groups of the package, for packages that state only this one (`gradedVerdict`). */
+  readonly verdict?: FormatVerdict;
   /** The lowest and the highest permitted score, of the submission or of each group that `tests` names. */
   readonly score?: readonly [number, number];
   /** Part of a message of the output validator. */
@@ -75,6 +77,7 @@ export const comparedExpectations: z.ZodType<readonly Expectation[]> = z
       tests: z.string().max(MAX_COMPARED_GLOB).regex(FEW_ALTERNATIVES).nullable(),
       permitted: expectedVerdicts,
       required: expectedVerdicts,
+      verdict: z.enum(FORMAT_VERDICTS).exactOptional(),
       score: z.tuple([z.number(), z.number()]).exactOptional(),
       message: z.string().max(MAX_MESSAGE).exactOptional(),
       timeLimit: z.enum(["lower", "upper", "both", "none"]),
@@ -96,13 +99,13 @@ const DIRECTORIES: Readonly<Record<string, Rules>> = {
   run_time_error: { permitted: ["AC", "RTE"], required: ["RTE"] },
   brute_force: { permitted: ["AC", "RTE", "TLE"], required: ["RTE", "TLE"] },
 };
-/** What the format legacy demands. In it, only accepted submissions bound the time limit from below. */
-const LEGACY: Readonly<Record<string, Rules>> = {
-  accepted: { permitted: ["AC"] },
-  partially_accepted: { permitted: ["AC", "WA", "TLE", "RTE"], use_for_time_limit: false },
-  wrong_answer: { permitted: ["AC", "WA"], required: ["WA"], use_for_time_limit: false },
-  time_limit_exceeded: { permitted: ["AC", "WA", "TLE"], required: ["TLE"] },
-  run_time_error: { permitted: ["AC", "WA", "TLE", "RTE"], required: ["RTE"], use_for_time_limit: false },
+/** What the format legacy demands: one verdict for all. In it, only accepted submissions bound the time limit from below. */
+const LEGACY: Readonly<Record<string, Rules & Pick<Expectation, "verdict">>> = {
+  accepted: { verdict: "AC", use_for_time_limit: "lower" },
+  partially_accepted: { verdict: "AC", use_for_time_limit: false },
+  wrong_answer: { verdict: "WA", use_for_time_limit: false },
+  time_limit_exceeded: { verdict: "TLE", use_for_time_limit: "upper" },
+  run_time_error: { verdict: "RTE", use_for_time_limit: false },
 };
 
 /** Reads submissions.yaml. @returns a function that finds the expectations for a submission by its path below `submissions`. */
@@ -112,7 +115,8 @@ export function readExpectations(
 ): (path: string) => SubmissionExpectations {
   const read = format === "legacy" ? undefined : readYaml(files, FILE, submissionsFile);
   const given = (read as Read<z.output<typeof submissionsFile>> | undefined)?.value ?? {};
-  const known = format === "legacy" ? LEGACY : DIRECTORIES;
+  const known: Readonly<Record<string, Rules & Pick<Expectation, "verdict">>> =
+    format === "legacy" ? LEGACY : DIRECTORIES;
   // Globs are expanded once, and not for each submission, because a glob can have many alternatives.
   const globs = Object.entries(given).flatMap(([glob, own]) => (own ? [{ glob, own, isFor: matcher(glob) }] : []));
   return (path) => {
@@ -139,19 +143,26 @@ function toExpectation(
     required = [...FORMAT_VERDICTS],
     score,
     message,
+    verdict,
     use_for_time_limit: use = true,
-  }: Rules,
+  }: Rules & Pick<Expectation, "verdict">,
 ): Expectation {
   const lower = !permitted.includes("TLE") || use === "lower";
   const upper = (required.length === 1 && required[0] === "TLE") || use === "upper";
   const timeLimit = use === false ? "none" : lower && upper ? "both" : lower ? "lower" : upper ? "upper" : "none";
   const range = typeof score === "number" ? ([score, score] as const) : score;
-  return { tests, permitted, required, timeLimit, ...(range && { score: range }), ...(message && { message }) };
+  return {
+    ...{ tests, permitted, required, timeLimit },
+    ...(verdict && { verdict }),
+    ...(range && { score: range }),
+    ...(message && { message }),
+  };
 }
 
 /** The expectation as text, as the dashboard shows it. */
-export function expected({ tests, permitted, required, score, message }: Expectation): string {
+export function expected({ tests, permitted, required, verdict, score, message }: Expectation): string {
   const words = [
+    ...(verdict ? [verdict] : []),
     ...(permitted.length < FORMAT_VERDICTS.length ? [permitted.join(" or ")] : []),
     ...(required.length < FORMAT_VERDICTS.length ? [`${required.join(" or ")} at least once`] : []),
     ...(score ? [`score ${score[0] === score[1] ? score[0] : score.join(" to ")}`] : []),

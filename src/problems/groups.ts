@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { TestGroup } from "../domain/judgement.ts";
+import { MAX_POINTS, type TestGroup } from "../domain/judgement.ts";
 import { PackageError, type PackageFiles } from "./files.ts";
 import { type Read, readYaml } from "./yaml.ts";
 
@@ -13,24 +13,46 @@ export interface TestSettings {
   readonly fault: (message: string) => PackageError;
 }
 
-export interface ScoredGroup extends TestGroup {
-  readonly maxScore: number;
-  /** Makes an error whose place is that of the points of the group. */
+/** The points of each test that is directly in a group. */
+export interface TestPoints {
+  /** The most points that a checker can give. */
+  readonly points: number;
+  /** As in ProgramChecker. */
+  readonly acceptedShare?: number | null;
+  readonly failedPoints?: number;
+  /** Makes an error whose place is that of the points. */
   readonly fault: (message: string) => PackageError;
 }
 
-const unscored = (name: string): ScoredGroup => ({
-  ...{ name, rule: "sum", depends: [], maxScore: 0 },
+export interface ScoredGroups {
+  /** The groups of the tests, and those that contain them. */
+  readonly groups: readonly TestGroup[];
+  readonly pointsIn: ReadonlyMap<string, TestPoints>;
+  /** The arguments of the custom grader for each group that it grades. Such a group does not end the group that contains it. */
+  readonly graderFlags: ReadonlyMap<string, readonly string[]>;
+  /** After which failures the submissions of the package are not run on further tests. */
+  readonly stop: "first_failure" | "never";
+}
+
+const unscored = (name: string): TestGroup => ({ name, rule: "sum", depends: [] });
+const noPoints = (name: string): TestPoints => ({
+  points: 0,
   fault: (message) => new PackageError(`data/${name}`, message),
 });
+
+/** Groups of a problem without points, none of which is in another one. */
+function unscoredGroups(names: readonly string[], stop: ScoredGroups["stop"]): ScoredGroups {
+  const pointsIn = new Map(names.map((name) => [name, noPoints(name)]));
+  return { groups: names.map(unscored), pointsIn, graderFlags: new Map(), stop };
+}
 
 /** Tests are named by their path below `data`. */
 export interface Groups {
   /** The settings of a test, also of a test for validators, which is in no group. */
   readonly settingsOf: (test: string) => TestSettings;
   readonly groupOf: (test: string) => string;
-  /** @param used the groups of the tests, in their order. */
-  readonly groupsOf: (used: readonly string[]) => ScoredGroup[];
+  /** @param used the groups of the tests, in their order, with the number of tests that are directly in each. */
+  readonly groupsOf: (used: ReadonlyMap<string, number>) => ScoredGroups;
 }
 
 const words = z.array(z.string());
@@ -63,12 +85,12 @@ const SCORING_KEYS = ["max_score", "score_aggregation", "require_pass"] as const
 const flags = z.union([z.string(), z.strictObject({ name: z.string(), flags: z.string() })]);
 const legacyGroup = z.strictObject({
   on_reject: z.enum(["break", "continue"]).optional(),
-  grading: z.literal("default", { error: "custom graders are not supported" }).optional(),
+  grading: z.enum(["default", "custom"]).optional(),
   grader_flags: z.string().optional(),
   input_validator_flags: flags.optional(),
   output_validator_flags: flags.optional(),
   accept_score: z.union([z.number().min(0), z.string()]).optional(),
-  reject_score: z.union([z.literal(0), z.literal("0")]).optional(),
+  reject_score: z.union([z.number().min(0), z.string()]).optional(),
   range: z.string().optional(),
 });
 
@@ -123,79 +145,107 @@ export function currentGroups(files: PackageFiles, scoring: boolean): Groups {
       fault: (message) => output.level?.fault(["output_validator_args"], message) ?? new PackageError(path, message),
     };
   };
-  const groupsOf = (used: readonly string[]) => {
+  const groupsOf = (used: ReadonlyMap<string, number>) => {
     for (const name of read.keys())
-      if (name.startsWith("secret/") && !used.includes(name))
+      if (name.startsWith("secret/") && !used.has(name))
         throw new PackageError(`data/${name}/test_group.yaml`, "the group has no tests");
-    if (!scoring) return used.map(unscored);
+    if (!scoring) return unscoredGroups([...used.keys()], "never");
     return scoredGroups(read, used, isGrouped);
   };
   return { settingsOf, groupOf, groupsOf };
 }
 
+const CURRENT_RULES = { sum: "sum", min: "least", "pass-fail": "all" } as const;
+
 function scoredGroups(
   read: ReadonlyMap<string, Read<z.output<typeof groupFile>>>,
-  used: readonly string[],
+  used: ReadonlyMap<string, number>,
   isGrouped: boolean,
-): ScoredGroup[] {
+): ScoredGroups {
   const fault = (name: string, key: string, text: string) =>
     read.get(name)?.fault([key], `${key}: ${text}`) ??
     new PackageError(`data/${name}/test_group.yaml`, `${key}: ${text}`);
   const settings = (name: string) => {
     const { max_score, score_aggregation, require_pass = [] } = read.get(name)?.value ?? {};
     const maxScore = max_score ?? (name === "secret" ? 100 : "unbounded");
-    if (maxScore === "unbounded")
-      throw fault(name, "max_score", "a number is required: unbounded scores are not supported");
     const aggregation = score_aggregation ?? (name === "secret" ? "sum" : "pass-fail");
     return { maxScore, aggregation, depends: [require_pass].flat() };
   };
+  const names = [...used.keys()];
   const secret = settings("secret");
-  if (isGrouped && secret.aggregation !== "sum")
-    throw fault("secret", "score_aggregation", `${secret.aggregation} over groups is not supported`);
-  const groups = used.map((name, at): ScoredGroup => {
-    if (name === "sample") return unscored(name);
+  const scored = (name: string, parent: string | undefined): TestGroup => {
     const { maxScore, aggregation, depends } = settings(name);
+    if (maxScore === "unbounded" && (aggregation === "pass-fail" || secret.maxScore !== "unbounded"))
+      throw fault(name, "max_score", "a number is required, because secret or pass-fail has one");
+    if (aggregation === "pass-fail" && Number(maxScore) > MAX_POINTS)
+      throw fault(name, "max_score", `a group with pass-fail has at most ${MAX_POINTS} points`);
     for (const other of depends) {
-      if (!used.slice(0, at).includes(other)) throw fault(name, "require_pass", `${other} is not an earlier group`);
+      if (!names.slice(0, parent === undefined ? undefined : names.indexOf(name)).includes(other))
+        throw fault(name, "require_pass", `${other} is not an earlier group`);
       if (other !== "sample" && settings(other).aggregation !== "pass-fail")
         throw fault(name, "require_pass", `the score_aggregation of ${other} is not pass-fail`);
     }
-    const all = isGrouped ? [...new Set([...secret.depends, ...depends])] : depends;
-    const atScore = (message: string) => fault(name, "max_score", message);
-    const rule = aggregation === "sum" ? "sum" : "min";
-    const passFail = aggregation === "pass-fail" && ({ passFail: true } as const);
-    return { name, rule, depends: all, ...passFail, maxScore, fault: atScore };
-  });
+    return {
+      ...{ name, rule: CURRENT_RULES[aggregation], depends },
+      ...(parent !== undefined && { parent }),
+      ...(aggregation === "pass-fail" && { passFail: true as const }),
+      ...(aggregation === "pass-fail" && maxScore !== "unbounded" && { points: maxScore }),
+    };
+  };
   if (isGrouped)
     for (const other of secret.depends)
-      if (other !== "sample" || !used.includes(other))
+      if (other !== "sample" || !names.includes(other))
         throw fault("secret", "require_pass", `${other}: secret can depend only on the tests in sample`);
-  const most = groups.reduce((sum, group) => sum + group.maxScore, 0);
-  if (most > secret.maxScore)
+  const groups = names.flatMap((name, at) => {
+    if (name === "sample") return [unscored(name)];
+    if (!isGrouped) return [scored(name, undefined)];
+    const isFirst = at === 0 || names[at - 1] === "sample";
+    return [...(isFirst ? [scored("secret", undefined)] : []), scored(name, "secret")];
+  });
+  const within = isGrouped ? names.filter((name) => name !== "sample") : [];
+  for (const name of within)
+    if (secret.aggregation === "pass-fail" && settings(name).aggregation !== "pass-fail")
+      throw fault(name, "score_aggregation", "must be pass-fail, as that of secret");
+  const scores = within.map((name) => Number(settings(name).maxScore));
+  const most = secret.aggregation === "sum" ? scores.reduce((sum, score) => sum + score, 0) : Math.min(...scores);
+  if (secret.aggregation !== "pass-fail" && within.length > 0 && most > Number(secret.maxScore))
     throw fault("secret", "max_score", `the groups have ${most} points, more than the ${secret.maxScore} of secret`);
-  return groups;
+  const pointsOf = (name: string, amount: number): TestPoints => {
+    const { maxScore, aggregation } = settings(name);
+    const atScore = (message: string) => fault(name, "max_score", message);
+    if (name === "sample" || aggregation === "pass-fail") return { ...noPoints(name), fault: atScore };
+    if (maxScore === "unbounded") return { points: MAX_POINTS, acceptedShare: null, fault: atScore };
+    // The points are not rounded: three thirds of 100 points are 100 points.
+    return { points: aggregation === "sum" ? maxScore / amount : maxScore, fault: atScore };
+  };
+  const pointsIn = new Map([...used].map(([name, amount]) => [name, pointsOf(name, amount)]));
+  return { groups, pointsIn, graderFlags: new Map(), stop: "never" };
 }
 
 function withArgs(byName: Readonly<Record<string, readonly string[]>>, args: readonly string[]) {
   return { "": args, ...Object.fromEntries(Object.entries(byName).map(([name, own]) => [name, [...own, ...args]])) };
 }
 
+export interface GroupOptions {
+  readonly scoring: boolean;
+  /** Whether the package has an output validator of its own. */
+  readonly custom: boolean;
+  /** Whether the output validator writes a score for each test, which only the format legacy says. */
+  readonly writesScores: boolean;
+}
+
 /**
- * The groups of the format legacy. Each directory is a group, and inherits the settings of the directories above it. Scores are
- * supported in `secret` and in groups directly below it.
+ * The groups of the format legacy. Each directory is a group, which can contain tests and other groups, and inherits the settings of the
+ * directories above it.
  */
 export function legacyGroups(
   files: PackageFiles,
-  { scoring, writesScores }: { readonly scoring: boolean; readonly writesScores: boolean },
+  { scoring, custom, writesScores }: Pick<GroupOptions, "scoring" | "custom" | "writesScores">,
 ): Groups {
   const read = new Map<string, Read<z.output<typeof legacyGroup>>>();
-  /** The number of tests in each directory below `data`. */
-  const amounts = new Map<string, number>();
   for (const path of files.keys()) {
     const found = /^data\/(?:(.+)\/)?testdata\.yaml$/.exec(path);
     if (found) read.set(found[1] ?? "", readYaml(files, path, legacyGroup) as Read<z.output<typeof legacyGroup>>);
-    const group = /^data\/(.+)\/[^/]+\.in$/.exec(path)?.[1];
-    if (group !== undefined) amounts.set(group, (amounts.get(group) ?? 0) + 1);
   }
   /** The setting of the nearest directory that has it, from the inner directory to `data`; undefined if none has it. */
   const nearest = <K extends keyof z.output<typeof legacyGroup>>(directories: readonly string[], key: K) => {
@@ -206,8 +256,7 @@ export function legacyGroups(
     return undefined;
   };
   const groupOf = (test: string) => {
-    const [directory = "", ...above] = directoriesOf(test);
-    if (above.length > 1) throw new PackageError(`data/${test}.in`, "groups in groups are not supported");
+    const [directory = ""] = directoriesOf(test);
     return directory;
   };
   const settingsOf = (test: string): TestSettings => {
@@ -223,97 +272,127 @@ export function legacyGroups(
         output?.file.fault(["output_validator_flags"], message) ?? new PackageError(`data/${test}.in`, message),
     };
   };
-  /**
-   * The most points that a validator which writes scores can give a test. Undefined if no validator writes scores, or if `range`
-   * does not give this number.
-   */
-  const rangeOf = (directories: readonly string[]) => {
-    const range = nearest(directories, "range");
-    if (!writesScores || !range || range.depth > (nearest(directories, "accept_score")?.depth ?? range.depth))
-      return undefined;
-    const [, least = "", most = ""] = /^\s*(\S+)\s+(\S+)\s*$/.exec(range.value) ?? [];
-    if (/^\+?inf$/.test(most)) return undefined;
-    if (Number(least.replace(/^-inf$/, "0")) > 0 || !AMOUNT.test(most))
-      throw range.file.fault(["range"], "range: must be two numbers, from at most 0 to at least 0");
-    return { most: Number(most), fault: (message: string) => range.file.fault(["range"], `range: ${message}`) };
-  };
   const breaks = (directories: readonly string[]) => nearest(directories, "on_reject")?.value !== "continue";
+  const scoreOf = (directories: readonly string[], key: "accept_score" | "reject_score", otherwise: number) => {
+    const found = nearest(directories, key);
+    const score = toScore(found?.value ?? otherwise);
+    if (!Number.isFinite(score)) throw found?.file.fault([key], `${key}: must be a number of at least 0`);
+    return { score, found };
+  };
+  /** The declared range of scores of a group. */
+  const rangeOf = (directories: readonly string[]) => {
+    const found = nearest(directories, "range");
+    const fault = (message: string) => found?.file.fault(["range"], `range: ${message}`) as PackageError;
+    const [, least = "", most = ""] = /^\s*(\S+)\s+(\S+)\s*$/.exec(found?.value ?? "-inf +inf") ?? [];
+    const lower = /^-inf$/.test(least) ? 0 : Number(least);
+    if (!(lower <= 0) || !(UNBOUNDED.test(most) || AMOUNT.test(most)))
+      throw fault("must be two numbers, from at most 0 to at least 0");
+    return { most: UNBOUNDED.test(most) ? null : Number(most), fault };
+  };
+  const isCustom = (directories: readonly string[]) => nearest(directories, "grading")?.value === "custom";
   const modesOf = (directories: readonly string[]) => {
     const grader = nearest(directories, "grader_flags");
-    const fault = (directory: string, message: string) =>
-      grader?.file.fault(["grader_flags"], `grader_flags: ${message}`) ??
-      new PackageError(`data/${directory}`, `grader_flags: ${message}`);
-    return { modes: split(grader?.value ?? ""), fault };
+    const modes = split(grader?.value ?? "");
+    const unknown = isCustom(directories) ? undefined : modes.find((mode) => !MODES.includes(mode));
+    if (unknown !== undefined) throw grader?.file.fault(["grader_flags"], `grader_flags: ${unknown} is no mode`);
+    return modes;
   };
-  /**
-   * Checks that the groups of the sample give no points, because such points are not supported. The results of sample and secret
-   * are summed, unless the sample is ignored.
-   * @returns the groups of the sample after whose rejection nothing of secret is judged.
-   */
-  const checkSamples = (samples: readonly string[]): readonly string[] => {
-    const overall = modesOf([]);
-    if (samples.length === 0 || overall.modes.includes("ignore_sample")) return [];
-    const rule = ruleOf(overall.modes);
-    if (rule !== "sum") throw overall.fault("", `${rule} over sample and secret is not supported`);
-    for (const name of samples) {
-      const directories = directoriesOf(`${name}/`);
-      const [key, none] = writesScores ? (["range", "0 0"] as const) : (["accept_score", "0"] as const);
-      const found = nearest(directories, key);
-      const most = key === "range" ? split(`${found?.value ?? ""}`).at(-1) : found?.value;
-      if (toScore(most ?? 1) !== 0) {
-        const message = `${key}: the sample would give points, which is not supported: it needs ${key}: ${none} of its own, or "on_reject: continue" and "grader_flags: ignore_sample" in data/testdata.yaml`;
-        throw found?.file.fault([key], message) ?? new PackageError(`data/${name}`, message);
-      }
-      const { modes, fault } = modesOf(directories);
-      const lenient = modes.find((mode) => mode === "accept_if_any_accepted" || mode === "always_accept");
-      if (breaks([]) && lenient !== undefined)
-        throw fault(name, `${lenient} of the sample needs on_reject: continue in data/testdata.yaml`);
-    }
-    return breaks([]) ? samples : [];
+  const pointsOf = (name: string): TestPoints => {
+    const directories = [name, ...directoriesOf(name)];
+    const { score, found } = scoreOf(directories, "accept_score", 1);
+    const { score: failedPoints } = scoreOf(directories, "reject_score", 0);
+    const atScore = (message: string) =>
+      found?.file.fault(["accept_score"], `accept_score: ${message}`) ?? new PackageError(`data/${name}`, message);
+    const failing = failedPoints > 0 ? { failedPoints } : {};
+    // A validator that has to write the scores of all outputs, or some of them, which the range bounds.
+    const isScored = writesScores || (custom && !found);
+    if (!isScored) return { points: score, fault: atScore, ...failing };
+    const { most, fault } = rangeOf(directories);
+    const points = writesScores ? (most ?? MAX_POINTS) : Math.max(most ?? MAX_POINTS, score);
+    return { points, acceptedShare: writesScores ? null : score / points, fault, ...failing };
   };
-  const groupsOf = (used: readonly string[]) => {
-    if (!scoring) return used.map(unscored);
-    const isSample = (name: string) => name.startsWith("sample");
-    if (used.filter((name) => !isSample(name)).length > 1) {
-      const { modes, fault } = modesOf(["secret"]);
-      const rule = ruleOf(modes);
-      if (rule !== "sum") throw fault("secret", `${rule} over groups is not supported: name it in each group`);
+  /** @param parent the group that contains it; null if none does. */
+  const legacyGroupOf = (name: string, parent: string | null, depends: readonly string[]): TestGroup => {
+    const directories = name === "" ? [] : [name, ...directoriesOf(name)];
+    const modes = modesOf(directories);
+    const { most } = rangeOf(directories);
+    const verdict = modes.findLast((mode) => VERDICT_MODES.includes(mode));
+    const isAny = modes.includes("accept_if_any_accepted");
+    return {
+      ...{ name: name === "" ? ALL_DATA : name, rule: ruleOf(modes), depends },
+      ...(parent !== null && { parent: parent === "" ? ALL_DATA : parent }),
+      ...(breaks(directories) && { breaks: true as const }),
+      ...(verdict === "always_accept" || isCustom(directories)
+        ? { passes: "always" as const }
+        : isAny && { passes: "any" as const }),
+      ...(verdict !== "first_error" && { failsAs: "worst" as const }),
+      ...(most !== null && { most }),
+    };
+  };
+  /** Groups without points. Requests decide which tests are skipped after a failure. */
+  const passFailGroups = (names: readonly string[], directories: readonly string[]): ScoredGroups => {
+    const all = ["", ...directories].map((name) => (name === "" ? [] : [name, ...directoriesOf(name)]));
+    for (const ofGroup of all) {
+      const lenient = modesOf(ofGroup).find((mode) => LENIENT.includes(mode));
+      const at = nearest(ofGroup, lenient === undefined ? "grading" : "grader_flags");
+      if (lenient !== undefined || isCustom(ofGroup))
+        throw at?.file.fault([], `${lenient ?? "grading: custom"} is only for scoring problems`);
     }
-    const stopping = checkSamples(used.filter(isSample));
-    return used.map((name, at): ScoredGroup => {
-      if (isSample(name)) return unscored(name);
-      const directories = directoriesOf(`${name}/`);
-      const { modes, fault: atModes } = modesOf(directories);
-      const other = modes.find((mode) => !MODES.includes(mode));
-      if (other !== undefined) throw atModes(name, `${other} is not supported`);
-      const stopsOthers = breaks(["secret"]) && at < used.length - 1 && name !== "secret";
-      if (modes.includes("accept_if_any_accepted") && stopsOthers)
-        throw atModes(name, "accept_if_any_accepted needs on_reject: continue of secret");
-      const accept = nearest(directories, "accept_score");
-      const score = toScore(accept?.value ?? 1);
-      const atScore = (message: string) =>
-        accept?.file.fault(["accept_score"], `accept_score: ${message}`) ?? new PackageError(`data/${name}`, message);
-      if (!Number.isFinite(score) || score < 0) throw atScore("must be a number of at least 0");
-      const rule = ruleOf(modes) === "min" ? "min" : "sum";
-      const before = breaks(["secret"]) ? used.slice(0, at).filter((other) => !isSample(other)) : [];
-      const range = rule === "min" ? rangeOf(directories) : undefined;
-      const maxScore = range?.most ?? (rule === "min" ? score : score * (amounts.get(name) ?? 0));
-      const fault = range?.fault ?? atScore;
-      const depends = [...stopping, ...before];
-      return { name, rule, depends, ...(breaks(directories) && { breaks: true }), maxScore, fault };
+    if (all.every(breaks)) return unscoredGroups(names, "first_failure");
+    const groups = ["", ...directories].map((name) => {
+      const { breaks: _, ...group } = legacyGroupOf(name, name === "" ? null : (directoriesOf(name)[0] ?? ""), []);
+      return group;
     });
+    return { ...unscoredGroups(names, "never"), groups };
+  };
+  const groupsOf = (used: ReadonlyMap<string, number>): ScoredGroups => {
+    const names = [...used.keys()];
+    const above = names.flatMap((name) => [...directoriesOf(`${name}/`)].reverse());
+    const directories = [...new Set(above)];
+    if (!scoring) return passFailGroups(names, directories);
+    const isIgnored = !isCustom([]) && modesOf([]).includes("ignore_sample");
+    const pointsIn = new Map(names.map((name) => [name, pointsOf(name)]));
+    const toGroup = (name: string): TestGroup => {
+      const [parent = ""] = directoriesOf(name);
+      if (!isIgnored) return legacyGroupOf(name, parent, []);
+      if (parent !== "") return legacyGroupOf(name, parent, []);
+      // The points of an ignored sample do not count, but the rest can end with its rejection.
+      const isSample = name === "sample";
+      const group = legacyGroupOf(
+        name,
+        null,
+        !isSample && breaks([]) && directories.includes("sample") ? ["sample"] : [],
+      );
+      return isSample ? { ...group, rule: "all", points: 0, ...(!breaks([]) && { passes: "always" }) } : group;
+    };
+    const groups = [...(isIgnored ? [] : [legacyGroupOf("", null, [])]), ...directories.map(toGroup)];
+    const custom = groups.flatMap(({ name }) => {
+      const ofGroup = name === ALL_DATA ? [] : [name, ...directoriesOf(name)];
+      return isCustom(ofGroup) ? [[name, split(nearest(ofGroup, "grader_flags")?.value ?? "")] as const] : [];
+    });
+    return { groups, pointsIn, graderFlags: new Map(custom), stop: "never" };
   };
   return { settingsOf, groupOf, groupsOf };
 }
 
-/** Modes of the default grader, by which it grades the tests of a group. */
-const MODES = ["min", "sum", "first_error", "worst_error", "ignore_sample", "accept_if_any_accepted"];
-const RULES = ["sum", "min", "max", "avg"];
+/** Modes by which a group passes although some of its parts do not. */
+const LENIENT = ["always_accept", "accept_if_any_accepted", "ignore_sample"];
+
+/** The name of the group with sample and secret. */
+const ALL_DATA = "data";
+
+/** Modes of the default grader, by which it grades the tests and groups of a group. */
+const VERDICT_MODES = ["first_error", "worst_error", "no_errors", "always_accept"];
+const RULES = { sum: "sum", min: "least", max: "greatest", avg: "average" } as const;
+const MODES = [...VERDICT_MODES, ...Object.keys(RULES), "ignore_sample", "accept_if_any_accepted"];
 
 /** The rule by which the default grader makes one score of several. The last of the modes counts. */
-function ruleOf(modes: readonly string[]): string {
-  return modes.findLast((mode) => RULES.includes(mode)) ?? "sum";
+function ruleOf(modes: readonly string[]): TestGroup["rule"] {
+  const last = modes.findLast((mode) => Object.hasOwn(RULES, mode)) ?? "sum";
+  return RULES[last as keyof typeof RULES];
 }
+
+const UNBOUNDED = /^\+?inf$/;
 
 /**
  * Reads a score, which can be quoted in YAML; NaN for any other text. `Number` alone would also accept other bases, and read

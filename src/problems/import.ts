@@ -86,6 +86,8 @@ export async function openImport(
   const { tests, definition } = problem;
   if (tests.length > MAX_TESTS) throw new PackageError("data", `has more than ${MAX_TESTS} tests`);
   if (definition.groups.length > MAX_GROUPS) throw new PackageError("data", `has more than ${MAX_GROUPS} groups`);
+  if (problem.grader)
+    throw new PackageError(problem.grader.path, "a grader of the package is not supported for judgements by a service");
   const name = nameOf(options.name ?? files.directory ?? problem.name ?? null);
   const title = titleOf(problem.title);
   checkWords(definition);

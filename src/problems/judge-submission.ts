@@ -29,7 +29,7 @@ export interface SubmissionRuns {
  */
 export async function judgeSubmission(
   { path, about, bytes, found }: OwnSubmission,
-  { definition, checker, harness = null, tests }: ProblemPackage,
+  { definition, checker, harness = null, tests, stop }: ProblemPackage,
   { judge, cpuSecs, onRun }: SubmissionRuns,
 ): Promise<JudgedSubmission | null> {
   if (!found) return null;
@@ -41,7 +41,7 @@ export async function judgeSubmission(
     harness,
     contents: (test: number) => contentsOf(tests[test]),
   };
-  const result = await judge.judge(program, { language, profile: "judge", stop: "never" }, local, onRun);
+  const result = await judge.judge(program, { language, profile: "judge", stop }, local, onRun);
   return { path, about, language, bytes, result };
 }
 

@@ -1,6 +1,6 @@
 import type { Languages } from "../languages/load.ts";
 import type { LocalJudge, LocalRun } from "../worker/judge-locally.ts";
-import { formatVerdict, tail } from "./compare.ts";
+import { compare, formatVerdict, tail } from "./compare.ts";
 import { PackageError, type PackageFiles } from "./files.ts";
 import { type JudgedSubmission, judgeSubmission, timeLimitOf } from "./judge-submission.ts";
 import { ceilingOf } from "./limits.ts";
@@ -41,6 +41,8 @@ export async function measureTimeLimit(
     };
     const cpuSecs = ceilingOf("time_limit", languages);
     const one = await judgeSubmission(submission, problem, { judge, cpuSecs, onRun });
+    const [fault] = one ? compare(path, bounding, one.result.runs, definition, null).faults : [];
+    if (fault !== undefined) throw new PackageError(path, `cannot be measured for the time limit: ${fault}`);
     if (one) judged.push(one);
   }
   const { limitSecs, faults } = timeLimitOf(problem, judged, languages);

@@ -8,6 +8,7 @@ import { CMS_FILE, readCms } from "./cms.ts";
 import { DMOJ_FILE, readDmoj } from "./dmoj.ts";
 import type { SubmissionExpectations } from "./expectations.ts";
 import { filesBelow, PackageError, type PackageFiles } from "./files.ts";
+import type { Grader } from "./grader.ts";
 import { limits2025, limitsLegacy, limitsOfPackage, timeLimitBeside } from "./limits.ts";
 import type { Makings } from "./makers.ts";
 import { POLYGON_FILE, readPolygon } from "./polygon.ts";
@@ -57,6 +58,10 @@ export interface ProblemPackage {
   readonly expectations?: ReadonlyMap<string, SubmissionExpectations>;
   /** Parts that no command tries, and why. */
   readonly untried?: readonly string[];
+  /** The custom grader; null if the default grader grades all groups. */
+  readonly grader: Grader | null;
+  /** After which failures a submission of the package is not run on further tests. */
+  readonly stop: "first_failure" | "never";
 }
 
 const title = z.union([z.string(), z.record(z.string(), z.string())]);
@@ -153,7 +158,7 @@ export function readProblem(files: PackageFiles, languages: Languages): ProblemP
   const { format } = known;
   const groupFormat = known.isDraft && hasLegacyGroups(files) ? "legacy" : format;
   const head = format === "legacy" ? readLegacy(files) : read2025(files);
-  for (const directory of ["include", "graders", "static_validator"])
+  for (const directory of ["include", "static_validator", ...(groupFormat === "legacy" ? [] : ["graders"])])
     if ([...files.keys()].some((path) => path.startsWith(`${directory}/`)))
       throw new PackageError(directory, "is not supported");
   checkUnread(files, { format, groupFormat, custom: head.custom });
@@ -169,7 +174,7 @@ export function readProblem(files: PackageFiles, languages: Languages): ProblemP
   };
   const validator = head.custom ? readValidator(files, format, languages, kind) : null;
   const { run, problem: problemLimits, outputBytes } = limitsOfPackage(limits, read, languages);
-  const { tests, groups, inputs, outputs } = readTests(files, {
+  const { tests, groups, inputs, outputs, graderFlags, stop } = readTests(files, {
     ...head,
     groupFormat,
     validator: validator?.spec ?? null,
@@ -195,7 +200,18 @@ export function readProblem(files: PackageFiles, languages: Languages): ProblemP
     outputs,
     inputValidators: [...sourcesIn(files, "input_validators"), ...sourcesIn(files, "input_format_validators")],
     submissions: submissionsOf(files),
+    grader: graderFlags.size > 0 ? readGrader(files, languages, graderFlags) : null,
+    stop,
   };
+}
+
+function readGrader(files: PackageFiles, languages: Languages, flags: Grader["flags"]): Grader {
+  const [source, other] = sourcesIn(files, "graders");
+  if (!source) throw new PackageError("graders", "has no grader, but data has grading: custom");
+  if (other) throw new PackageError(other.path, "a second grader is not supported");
+  const found = toProgram(source, languages);
+  if (!found) throw new PackageError(source.path, "is in no installed language");
+  return { path: source.path, ...found, flags };
 }
 
 function hasLegacyGroups(files: PackageFiles): boolean {

@@ -83,6 +83,8 @@ export function readPolygon(files: PackageFiles, languages: Languages): ProblemP
     outputs,
     inputValidators: validators.map((one) => sourceOf(one, files)),
     validatorAccepts: 0,
+    grader: null,
+    stop: "never",
     ...submissions,
     untried: interactor && hasTests(checker) ? [...untried, CHECKER_UNTRIED] : untried,
   };

@@ -2,10 +2,10 @@ import type { CheckerSpec } from "../domain/check.ts";
 import { MAX_POINTS, type TestGroup, type TestMeta } from "../domain/judgement.ts";
 import { defaultValidator } from "./default-validator.ts";
 import { checkTogether, contentOf, type LazyFile, PackageError, type PackageFiles } from "./files.ts";
-import { currentGroups, legacyGroups, type TestSettings } from "./groups.ts";
+import { currentGroups, legacyGroups, type ScoredGroups, type TestSettings } from "./groups.ts";
 
 /** The tests of a package in the order in which they run, and those of its validators. */
-export interface PackageTests {
+export interface PackageTests extends Pick<ScoredGroups, "graderFlags" | "stop"> {
   readonly groups: readonly TestGroup[];
   readonly tests: readonly PackageTest[];
   readonly inputs: readonly InputTest[];
@@ -52,7 +52,6 @@ export interface TestOptions {
   /** The version of the format whose files describe the groups. */
   readonly groupFormat: "legacy" | "2025-09";
   readonly scoring: boolean;
-  /** Whether the output validator writes a score for each test, which only the format legacy says. */
   readonly writesScores: boolean;
   /** The custom output validator; null for the default one. */
   readonly validator: CheckerSpec | null;
@@ -75,13 +74,16 @@ const OUTPUTS = { valid_output: "AC", invalid_output: "WA" } as const;
 export function readTests(files: PackageFiles, options: TestOptions): PackageTests {
   const namesIn = (directories: string, ending: string) => {
     const named = new RegExp(`^data/((?:${directories})/.+)\\.${ending}$`);
-    return [...files.keys()].flatMap((path) => named.exec(path)?.[1] ?? []).sort((a, b) => (a < b ? -1 : 1));
+    return [...files.keys()].flatMap((path) => named.exec(path)?.[1] ?? []).sort(byParts);
   };
   const names = namesIn("sample|secret", "(?:in|ans)").filter((name, at, all) => name !== all[at - 1]);
   if (!names.some((name) => name.startsWith("secret/"))) throw new PackageError("data/secret", "has no tests");
   const { scoring, writesScores } = options;
+  const custom = options.validator !== null;
   const { settingsOf, groupOf, groupsOf } =
-    options.groupFormat === "legacy" ? legacyGroups(files, { scoring, writesScores }) : currentGroups(files, scoring);
+    options.groupFormat === "legacy"
+      ? legacyGroups(files, { scoring, custom, writesScores })
+      : currentGroups(files, scoring);
   const content = (name: string, ending: "in" | "ans" | "out") => {
     const path = `data/${name}.${ending}`;
     if (!files.has(path)) throw new PackageError(path, "is missing, but the test has other files");
@@ -129,18 +131,29 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
   });
   const amounts = new Map<string, number>();
   for (const { meta } of tests) amounts.set(meta.group, (amounts.get(meta.group) ?? 0) + 1);
-  const groups = groupsOf([...amounts.keys()]);
-  // The points are not rounded: three thirds of 100 points are 100 points.
-  const pointsIn = new Map(groups.map(({ name, maxScore }) => [name, maxScore / (amounts.get(name) ?? 1)]));
-  for (const { name, fault } of groups) {
-    const points = pointsIn.get(name) ?? 0;
+  const { groups, pointsIn, graderFlags, stop } = groupsOf(amounts);
+  for (const { points, fault } of pointsIn.values())
     if (!(points <= MAX_POINTS)) throw fault(`a test would have ${points} points, more than ${MAX_POINTS}`);
-  }
+  const scored = tests.map((one) => ({ ...one, meta: withPoints(one.meta, pointsIn) }));
+  return { groups, tests: scored, inputs, outputs, graderFlags, stop };
+}
+
+/** Compares the names of directories one by one, so that the tests of a group are not interrupted by another one. */
+function byParts(a: string, b: string): number {
+  const [left, right] = [a.split("/"), b.split("/")];
+  const at = left.findIndex((part, index) => part !== right[index]);
+  const [one, other] = [left[at], right[at]];
+  return one === undefined || other === undefined ? left.length - right.length : one < other ? -1 : 1;
+}
+
+function withPoints(meta: TestMeta, pointsIn: ScoredGroups["pointsIn"]): TestMeta {
+  const { points = 0, failedPoints, acceptedShare } = pointsIn.get(meta.group) ?? {};
+  const { checker } = meta;
   return {
-    groups: groups.map(({ maxScore: _, fault: __, ...group }) => group),
-    tests: tests.map((one) => ({ ...one, meta: { ...one.meta, points: pointsIn.get(one.meta.group) ?? 0 } })),
-    inputs,
-    outputs,
+    ...meta,
+    points,
+    ...(failedPoints !== undefined && { failedPoints }),
+    ...(checker?.type === "program" && acceptedShare !== undefined && { checker: { ...checker, acceptedShare } }),
   };
 }
 

@@ -3,8 +3,8 @@ import {
   type Definition,
   type GroupScore,
   groupScores,
-  rounded,
   type TestState,
+  totalOf,
 } from "../domain/judgement.ts";
 import type { LocalResult, LocalRun } from "../worker/judge-locally.ts";
 import { type Expectation, matcher, type SubmissionExpectations } from "./expectations.ts";
@@ -106,6 +106,8 @@ function slowestOf(runs: readonly LocalRun[]): number {
 
 export interface LimitedResult extends Pick<LocalResult, "states" | "score" | "runs"> {
   readonly groups: readonly GroupScore[];
+  /** For each test, the part of its points that the submission earned. */
+  readonly shares: readonly number[];
 }
 
 /**
@@ -129,7 +131,7 @@ export function withTimeLimit(
   const left = [...limited.values()].filter(({ test }) => states[test] !== "skipped");
   const shares = states.map((state, test) => (state === "AC" ? (limited.get(test)?.share ?? 0) : 0));
   const groups = groupScores(definition, states, shares);
-  return { states, runs: left, groups, score: rounded(groups.reduce((sum, { score }) => sum + score, 0)) };
+  return { states, runs: left, groups, shares, score: totalOf(groups).score };
 }
 
 function isTooSlow({ verdict, cpuUsec }: LocalRun, limitSecs: number | null): boolean {
@@ -137,6 +139,6 @@ function isTooSlow({ verdict, cpuUsec }: LocalRun, limitSecs: number | null): bo
 }
 
 /** The run as TLE. It has no message, because the message was about an output that does not count. */
-function tooSlow(run: LocalRun): LocalRun {
+function tooSlow({ errorLine: _, ...run }: LocalRun): LocalRun {
   return { ...run, verdict: "TLE", share: 0, message: null };
 }

@@ -4,14 +4,15 @@ import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import type { LocalJudge } from "../worker/judge-locally.ts";
 import { compare, tail } from "./compare.ts";
-import { type PackageFiles, UnusableError } from "./files.ts";
+import { PackageError, type PackageFiles, UnusableError } from "./files.ts";
+import { grade } from "./grader.ts";
 import { type JudgedSubmission, judgeSubmission, timeLimitOf } from "./judge-submission.ts";
 import { ceilingOf } from "./limits.ts";
 import { makeTests } from "./makers.ts";
 import type { ProblemPackage } from "./package.ts";
 import { type Source, toProgram } from "./source.ts";
 import { readSubmissions, SUBMISSIONS } from "./submissions.ts";
-import { runSecs } from "./timing.ts";
+import { runSecs, withTimeLimit } from "./timing.ts";
 
 /** A submission of the package with its result. */
 export interface VerifiedSubmission {
@@ -86,7 +87,8 @@ export async function verify(
     );
   const limit = timeLimitOf(problem, judged, languages);
   faults.push(...limit.faults);
-  const submissions = judged.map((one) => verifySubmission(one, problem, limit.limitSecs));
+  const submissions: VerifiedSubmission[] = [];
+  for (const one of judged) submissions.push(await verifySubmission(one, problem, limit.limitSecs, judge));
   const inOrder = [...submissions, ...notRun].sort((a, b) => (a.path < b.path ? -1 : 1));
   return { faults, skipped, timeLimitSecs: limit.limitSecs, submissions: inOrder };
 }
@@ -190,12 +192,28 @@ async function verifyOutputs(
   return faults;
 }
 
-function verifySubmission(
+/**
+ * Compares a submission with the expectations of the package. In the format legacy, a submission also meets them if it does with the time
+ * limit times its safety margin.
+ */
+async function verifySubmission(
   { path, about, language, result, bytes }: JudgedSubmission,
-  { definition, scoring }: ProblemPackage,
+  { definition, scoring, format, timing, grader }: ProblemPackage,
   limitSecs: number | null,
-): VerifiedSubmission {
-  const { verdict, score, slowestSecs, faults } = compare(path, about.expectations, result.runs, definition, limitSecs);
+  judge: LocalJudge,
+): Promise<VerifiedSubmission> {
+  const compared = async (secs: number | null) => {
+    const { states, shares } = withTimeLimit(result, definition, secs);
+    const graded = grader ? await grade(grader, judge, definition, states, shares) : undefined;
+    const isFailed = graded instanceof PackageError;
+    const found = compare(path, about.expectations, result.runs, definition, secs, isFailed ? undefined : graded);
+    return isFailed ? { ...found, score: 0, faults: [graded.message] } : found;
+  };
+  let { verdict, score, slowestSecs, faults } = await compared(limitSecs);
+  if (faults.length > 0 && format === "legacy" && limitSecs !== null) {
+    const later = await compared(limitSecs * timing.limitToTle);
+    if (later.faults.length === 0) ({ verdict, score, slowestSecs, faults } = later);
+  }
   const { codeBytes = Number.POSITIVE_INFINITY } = definition.limits ?? {};
   const tooLong = bytes > codeBytes ? [`has ${bytes} bytes, more than the ${codeBytes} of limits.code`] : [];
   return {

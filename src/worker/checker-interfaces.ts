@@ -11,6 +11,8 @@ export const FILES = {
 } as const;
 /** The directory into which a checker writes messages and scores. It exists when the checker starts. */
 export const FEEDBACK = "feedback";
+/** A file of the feedback directory by which a checker asks for another pass. */
+export const NEXT_PASS_FILE = "nextpass.in";
 
 /** How a checker ended by itself, within its limits. */
 export interface EndedChecker {
@@ -36,9 +38,10 @@ export interface Interface {
   readonly readsOutput: "stdin" | "file";
   /**
    * @param points the most points that the checker can give; null if it can only accept or reject.
+   * @param acceptedShare as in ProgramChecker.
    * @returns null if the interface gives this end no meaning, such as a crash.
    */
-  readonly result: (ended: EndedChecker, points: number | null) => Checked | null;
+  readonly result: (ended: EndedChecker, points: number | null, acceptedShare: number | null) => Checked | null;
 }
 
 /**
@@ -54,9 +57,9 @@ export const INTERFACES: Readonly<Record<ProgramChecker["interface"], Interface>
   "kattis-partial": {
     args: KATTIS_ARGS,
     readsOutput: "stdin",
-    result: (ended, points) => {
-      if (ended.code !== 43) return kattisResult(ended, points);
-      const checked = kattisResult({ ...ended, code: 42 }, points);
+    result: (ended, points, acceptedShare) => {
+      if (ended.code !== 43) return kattisResult(ended, points, acceptedShare);
+      const checked = kattisResult({ ...ended, code: 42 }, points, 1);
       const isScored = ended.feedback("score_multiplier.txt") !== null;
       return checked?.verdict === "AC" ? { ...checked, verdict: "WA", share: isScored ? checked.share : 0 } : checked;
     },
@@ -149,14 +152,24 @@ function partialResult(
   return toShare(share(found, points), message) ?? failed(`the points are not between 0 and all points: ${found[0]}`);
 }
 
-function kattisResult({ code, feedback, unread }: EndedChecker, points: number | null): Checked | null {
+function kattisResult(
+  { code, feedback, unread }: EndedChecker,
+  points: number | null,
+  acceptedShare: number | null,
+): Checked | null {
   const message = feedback("judgemessage.txt") || null;
   if (code === 43) return rejected(message);
   if (code !== 42) return null;
   // The directory that could not be read may contain a score.
   if (unread !== null) return failed(unread);
   const [share = null, score = null] = [feedback("score_multiplier.txt"), feedback("score.txt")].map(toNumber);
-  if (share === null && score === null) return accepted(message);
+  if (share === null && score === null) {
+    if (points === null) return accepted(message);
+    // Before the last pass, the checker needs to give no points.
+    if (acceptedShare === null && feedback(NEXT_PASS_FILE) === null)
+      return failed("the checker accepts the output, but writes no score.txt with its points");
+    return { ...accepted(message), share: acceptedShare ?? 0 };
+  }
   if (points === null) return failed(NO_POINTS);
   if (share !== null && score !== null) return failed("the checker has both score.txt and score_multiplier.txt");
   const most = share === null ? points : 1;

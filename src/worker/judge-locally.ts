@@ -9,11 +9,11 @@ import {
   mostPoints,
   type RunResult,
   resultOfRun,
-  rounded,
   type Stop,
   statedLimits,
   type TestMeta,
   type TestState,
+  totalOf,
 } from "../domain/judgement.ts";
 import type { Language } from "../domain/language.ts";
 import type { ProfileName, StatedLimits } from "../domain/limits.ts";
@@ -51,6 +51,8 @@ export interface LocalProblem {
 /** The result of a program on one test. In a multi-pass problem, `cpuUsec` is the CPU time of the pass that used the most. */
 export interface LocalRun extends RunResult {
   readonly test: number;
+  /** The line of standard error that says most about a failure: the first one of a compiler, or the last one of a program. */
+  readonly errorLine?: string;
 }
 
 export interface LocalResult {
@@ -101,7 +103,7 @@ export class LocalJudge {
         const needed = runs.filter(({ test }) => states[test] !== "skipped");
         const shares = states.map((_, test) => needed.find((one) => one.test === test)?.share ?? 0);
         const groups = groupScores(definition, states, shares);
-        const score = rounded(groups.reduce((sum, group) => sum + group.score, 0));
+        const { score } = totalOf(groups);
         return { verdict: next.verdict, score, states, runs: needed.sort((a, b) => a.test - b.test) };
       }
       for (const test of next.start) {
@@ -132,7 +134,11 @@ export class LocalJudge {
         if ("progress" in tested) throw new Error("the slot is for this judgement alone");
         const result = resultOfRun(tested.outcome, tested.checked);
         const cpuUsec = Math.max(...passes.map(({ metrics }) => metrics?.cpuUsec ?? 0));
-        const ended = { test, ...result, cpuUsec: result.cpuUsec === null ? null : cpuUsec };
+        const errorLine = errorLineOf(result.verdict, tested.outcome);
+        const ended: LocalRun = {
+          ...{ test, ...result, cpuUsec: result.cpuUsec === null ? null : cpuUsec },
+          ...(errorLine !== undefined && { errorLine }),
+        };
         states[test] = ended.verdict;
         runs.push(ended);
         onRun(ended);
@@ -202,4 +208,20 @@ export class LocalJudge {
       put: (compile, artifact) => this.#artifacts.put("", artifactKey(language, compile), artifact),
     };
   }
+}
+
+const MAX_ERROR_LINE = 200;
+/** The most bytes at the beginning or the end of standard error in which the line is looked for. */
+const MAX_SEARCHED = 16_384;
+
+function errorLineOf(verdict: JudgementVerdict, { output }: Outcome): string | undefined {
+  const isCompiler = verdict === "CE";
+  if (!output || !(isCompiler || verdict === "RE" || verdict === "SIG")) return undefined;
+  const text = isCompiler ? output.stderr.subarray(0, MAX_SEARCHED) : output.stderr.subarray(-MAX_SEARCHED);
+  const lines = String(text)
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  const line = isCompiler ? (lines.find((one) => /error/i.test(one)) ?? lines[0]) : lines.at(-1);
+  return line?.slice(0, MAX_ERROR_LINE);
 }

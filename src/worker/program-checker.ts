@@ -11,7 +11,7 @@ import type { Slot } from "../sandbox/slot.ts";
 import { fitsStep, type Step } from "../sandbox/step.ts";
 import { cannotBeExecuted, judge, judgeStep } from "../verdict/judge.ts";
 import type { Artifact } from "./artifacts.ts";
-import { type EndedChecker, FEEDBACK, FILES, failed, INTERFACES } from "./checker-interfaces.ts";
+import { type EndedChecker, FEEDBACK, FILES, failed, INTERFACES, NEXT_PASS_FILE } from "./checker-interfaces.ts";
 import { planOfJudge, stepForArtifact } from "./plan.ts";
 import type { CompileCache, Execute } from "./run-steps.ts";
 
@@ -51,7 +51,7 @@ export type CheckedPass = Checked & { readonly next?: NextPass };
 
 /** A file that makes the feedback directory exist: a step has files, and their directories are created with them. */
 const PLACEHOLDER = `${FEEDBACK}/placeholder`;
-const NEXT_PASS = `${FEEDBACK}/nextpass.in`;
+const NEXT_PASS = `${FEEDBACK}/${NEXT_PASS_FILE}`;
 
 /** The program of a checker, with the limits of its steps. */
 export interface CheckerProgram {
@@ -212,7 +212,9 @@ function decisionOf(spec: ProgramChecker, report: StepReport, points: number | n
   if (verdict !== "AC" && verdict !== "RE" && verdict !== "SIG")
     return failed(`the ${who} ended as ${verdict}: ${errorMessage}${tail(report)}`);
   const by = exitCode === null ? `signal ${signal}` : `exit code ${exitCode}`;
-  const checked = exitCode === null ? null : INTERFACES[spec.interface].result(endedOf(exitCode, report, spec), points);
+  const { acceptedShare = 1 } = spec;
+  const checked =
+    exitCode === null ? null : INTERFACES[spec.interface].result(endedOf(exitCode, report, spec), points, acceptedShare);
   if (!checked) return failed(`the ${who} ended as ${verdict} with ${by}${without(spec, exitCode)}${tail(report)}`);
   const next =
     spec.passes === undefined

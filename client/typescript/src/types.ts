@@ -205,11 +205,18 @@ export interface GroupResult {
    * Empty for the tests without a group
    */
   name: string;
-  rule: "sum" | "min";
+  /**
+   * How the points follow from the tests and groups in the group. Groups of problem packages also have the rules `least`, `greatest`, `average` and `all`
+   */
+  rule: "sum" | "min" | "least" | "greatest" | "average" | "all";
+  /**
+   * The group that contains this one; null if none does
+   */
+  parent: string | null;
   score: number;
   max_score: number;
   /**
-   * Whether all tests passed; null while all of them can still pass
+   * Whether all tests passed, unless the package has another rule; null while open tests decide it
    */
   passed: boolean | null;
 }

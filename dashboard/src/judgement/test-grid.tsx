@@ -12,7 +12,14 @@ interface Props {
   readonly onSelect: (test: number) => void;
 }
 
-const RULES = { sum: "sum of points", min: "points × the fraction that the worst test earned" } as const;
+const RULES: Readonly<Record<JudgedGroup["rule"], string>> = {
+  sum: "sum of points",
+  min: "points × the fraction that the worst test earned",
+  least: "least points of its parts",
+  greatest: "most points of its parts",
+  average: "average points of its parts",
+  all: "all points or none",
+};
 
 /** All tests as cells, by group. Tab reaches only one of the cells; the arrow keys, Home and End move the focus to the others. */
 export function TestGrid({ of: { groups, tests }, selected, onSelect }: Props) {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { abortAfter } from "../../domain/abort-after.ts";
 import { CHECKER_TYPES } from "../../domain/check.ts";
 import { clientError, type ErrorCode } from "../../domain/error.ts";
-import { GROUP_RULES, JUDGEMENT_VERDICTS, type Judgement, STOPS } from "../../domain/judgement.ts";
+import { JUDGEMENT_VERDICTS, type Judgement, PACKAGE_RULES, STOPS } from "../../domain/judgement.ts";
 import { JUDGEMENT_SCHEMA_VERSION, toJudgementRecord, toJudgementSummary } from "../../domain/judgement-record.ts";
 import { isTerminal } from "../../domain/submission.ts";
 import { isStillValid } from "../access/auth.ts";
@@ -52,10 +52,18 @@ const groupResult = named(
   "GroupResult",
   z.strictObject({
     name: z.string().describe("Empty for the tests without a group"),
-    rule: z.enum(GROUP_RULES),
+    rule: z
+      .enum(PACKAGE_RULES)
+      .describe(
+        "How the points follow from the tests and groups in the group. Groups of problem packages also have the rules `least`, `greatest`, `average` and `all`",
+      ),
+    parent: z.string().nullable().describe("The group that contains this one; null if none does"),
     score: z.number(),
     max_score: z.number(),
-    passed: z.boolean().nullable().describe("Whether all tests passed; null while all of them can still pass"),
+    passed: z
+      .boolean()
+      .nullable()
+      .describe("Whether all tests passed, unless the package has another rule; null while open tests decide it"),
   }),
 );
 const run = named(

@@ -3,7 +3,7 @@ import { explain } from "../../domain/explain/explanation.ts";
 import { proofs } from "../../domain/explain/proofs.ts";
 import { cutStreams, usage } from "../../domain/explain/usage.ts";
 import { LongText } from "../../domain/json-pieces.ts";
-import { groupScores, type Judgement, rounded, verdictIn } from "../../domain/judgement.ts";
+import { earned, groupScores, type Judgement, rounded, totalOf, verdictIn } from "../../domain/judgement.ts";
 import { lowered } from "../../domain/program-options.ts";
 import { toLongRecord } from "../../domain/record.ts";
 import type { Submission } from "../../domain/submission.ts";
@@ -49,20 +49,21 @@ export function stateOf(found: FoundJudgement, judgement: Judgement): JudgementS
     ...group,
     depends: depends.get(group.name) ?? [],
   }));
-  const sum = (values: readonly number[]) => rounded(values.reduce((total, value) => total + value, 0));
+  const total = totalOf(groups);
   return {
     row: toJudgementRow({ ...found, states, status, verdict, score, completedAtMs }),
-    score: score ?? sum(groups.map((group) => group.score)),
-    maxScore: sum(groups.map(({ maxScore }) => maxScore)),
+    score: score ?? total.score,
+    maxScore: total.maxScore,
     groups,
     tests: states.map((state, test) => {
       const run = ended.get(test);
-      const { name = "", group = "", points = 0 } = definition.tests[test] ?? {};
+      const meta = definition.tests[test];
+      const { name = "", group = "", points = 0 } = meta ?? {};
       return {
         name,
         group,
         state,
-        points: rounded(points * (run?.share ?? 0)),
+        points: rounded(earned(meta, state, run?.share ?? 0)),
         maxPoints: points,
         message: run?.message ?? null,
         submissionId: run?.submissionId ?? null,

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
-import { type Definition, rounded } from "../../domain/judgement.ts";
+import { type Definition, groupScores } from "../../domain/judgement.ts";
 import type * as stored from "../../store/problems/types.ts";
 import type { Store } from "../../store/store.ts";
 import { PACKAGE_NAME, TIME_LIMIT } from "../api/import-problem.ts";
@@ -121,8 +121,15 @@ function toVersion({ number, tests, bytes, cpuSecs, memoryBytes, createdAtMs }: 
 
 function toGroups({ groups, tests }: Pick<Definition, "groups" | "tests">): ProblemDetail["groups"] {
   const byGroup = Map.groupBy(tests, ({ group }) => group);
-  return groups.map((group) => {
-    const ownTests = (byGroup.get(group.name) ?? []).map(({ name, points }) => ({ name, points }));
-    return { ...group, points: rounded(ownTests.reduce((sum, { points }) => sum + points, 0)), tests: ownTests };
-  });
+  const scores = groupScores(
+    { groups, tests },
+    tests.map(() => "waiting"),
+    [],
+  );
+  const depends = new Map(groups.map((group) => [group.name, group.depends]));
+  return scores.map(({ name, rule, parent, maxScore }) => ({
+    ...{ name, rule, parent, depends: depends.get(name) ?? [] },
+    points: maxScore,
+    tests: (byGroup.get(name) ?? []).map(({ name, points }) => ({ name, points })),
+  }));
 }

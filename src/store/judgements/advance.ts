@@ -8,9 +8,9 @@ import {
   groupScores,
   type JudgementVerdict,
   resultOfRun,
-  rounded,
   type Stop,
   type TestState,
+  totalOf,
 } from "../../domain/judgement.ts";
 import { cancelled } from "../../domain/outcome.ts";
 import type { StoreNotification } from "../database/notifier.ts";
@@ -272,5 +272,5 @@ async function scoreOf(
   const rows = await trx.selectFrom("runs").select(["test", "share"]).where("judgement_seq", "=", seq).execute();
   const shares = states.map(() => 0);
   for (const { test, share } of rows) shares[test] = share;
-  return rounded(groupScores(definition, states, shares).reduce((sum, { score }) => sum + score, 0));
+  return totalOf(groupScores(definition, states, shares)).score;
 }

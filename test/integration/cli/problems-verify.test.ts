@@ -61,15 +61,18 @@ test(
     symlinkSync("a", join(all, "linked"));
     const { code, stdout } = await verify(all);
     assert.equal(code, 1);
-    const lines = stdout.trimEnd().split("\n");
+    const lines = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.replace(/\([\d.]+ of [\d.]+ s of CPU time\)/, "(TIME of CPU time)"));
     const unreadable = lines.find((line) => /^ +problem\.yaml:\d+: /.test(line));
     assert.ok(unreadable);
     assert.deepEqual(lines, [
       "readable  clean  package",
       `yes       yes    ${all}/a/clean`,
       `yes       no     ${all}/b-wrong`,
-      '                   submissions/accepted/one.py: WA on sample/1: token 1: expected "3", got "1"',
-      '                   submissions/accepted/zero.py: WA on sample/1: token 1: expected "3", got "0"',
+      '                   submissions/accepted/one.py: WA on sample/1 instead of AC (TIME of CPU time): token 1: expected "3", got "1"',
+      '                   submissions/accepted/zero.py: WA on sample/1 instead of AC (TIME of CPU time): token 1: expected "3", got "0"',
       `no        no     ${all}/c-unreadable`,
       unreadable,
       `yes       yes    ${all}/d-skips`,

@@ -39,7 +39,7 @@ const root: PackageTexts = {
   "data/sample/testdata.yaml": "accept_score: 0\n",
   "data/sample/1.in": "4\n",
   "data/sample/1.ans": "2\n",
-  "data/secret/testdata.yaml": "on_reject: continue\n",
+  "data/secret/testdata.yaml": "on_reject: continue\ngrader_flags: accept_if_any_accepted\n",
   "data/secret/1-exact/testdata.yaml": "accept_score: 40\ngrader_flags: min\n",
   "data/secret/1-exact/1.in": "16\n",
   "data/secret/1-exact/1.ans": "4\n",
@@ -286,7 +286,7 @@ sys.exit(42)
   "data/secret/1-min/1.ans": "20\n",
   "data/secret/1-min/2.in": "30\n",
   "data/secret/1-min/2.ans": "30\n",
-  "data/secret/2-sum/testdata.yaml": "on_reject: break\naccept_score: 30\n",
+  "data/secret/2-sum/testdata.yaml": "on_reject: break\nrange: 0 90\n",
   "data/secret/2-sum/1.in": "40\n",
   "data/secret/2-sum/1.ans": "40\n",
   "data/secret/2-sum/2.in": "60\n",
@@ -327,7 +327,42 @@ near/third.py:
 `,
 };
 
-export const PACKAGES = { sum, root, factors, words, thirds, guess, relay, echo, near, least } as const;
+/** The older format with groups within groups, whose points are summed, averaged and compared. */
+const nested: PackageTexts = {
+  "problem.yaml": "name: Nested\ntype: scoring\n",
+  "data/testdata.yaml": "on_reject: continue\n",
+  "data/sample/1.in": "1\n",
+  "data/sample/1.ans": "2\n",
+  "data/secret/testdata.yaml": "grader_flags: sum accept_if_any_accepted\n",
+  "data/secret/1-one.in": "2\n",
+  "data/secret/1-one.ans": "3\n",
+  "data/secret/2-steps/testdata.yaml": "grader_flags: avg accept_if_any_accepted\n",
+  "data/secret/2-steps/a/testdata.yaml": "accept_score: 10\n",
+  "data/secret/2-steps/a/1.in": "3\n",
+  "data/secret/2-steps/a/1.ans": "4\n",
+  "data/secret/2-steps/b/testdata.yaml": "accept_score: 30\ngrader_flags: min\non_reject: break\n",
+  "data/secret/2-steps/b/1.in": "-4\n",
+  "data/secret/2-steps/b/1.ans": "-3\n",
+  "data/secret/2-steps/b/2.in": "5\n",
+  "data/secret/2-steps/b/2.ans": "6\n",
+  "submissions/accepted/increment.py": "print(int(input()) + 1)\n",
+  "submissions/partially_accepted/positive.py": "print(abs(int(input())) + 1)\n",
+  "submissions/wrong_answer/none.py": "print('none')\n",
+};
+
+/** A grader that takes the best of the scores, times its argument. Its package is `nested` with this grader for secret. */
+export const GRADED: PackageTexts = {
+  ...nested,
+  "graders/best/best.py": `import sys
+rows = [line.split() for line in sys.stdin]
+verdict = "AC" if any(verdict == "AC" for verdict, _ in rows) else "WA"
+print(verdict, float(sys.argv[1]) * max(float(score) for _, score in rows))
+`,
+  "data/secret/testdata.yaml": "grading: custom\ngrader_flags: '2'\nrange: 0 40\n",
+  "data/secret/2-steps/testdata.yaml": "grading: default\ngrader_flags: avg accept_if_any_accepted\n",
+};
+
+export const PACKAGES = { sum, root, factors, words, thirds, guess, relay, echo, near, least, nested } as const;
 
 export function toFiles(texts: PackageTexts): Map<string, Buffer> {
   return new Map(Object.entries(texts).map(([path, text]) => [path, Buffer.from(text)]));

@@ -9,7 +9,7 @@ import { type Verified, verify } from "../../../src/problems/verify.ts";
 import type { Slot } from "../../../src/sandbox/slot.ts";
 import { LocalJudge } from "../../../src/worker/judge-locally.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
-import { DMOJ, PACKAGES, type PackageTexts, toFiles } from "../../support/problems/packages.ts";
+import { DMOJ, GRADED, PACKAGES, type PackageTexts, toFiles } from "../../support/problems/packages.ts";
 import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { useSlot } from "../../support/sandbox/one-slot.ts";
 
@@ -87,6 +87,15 @@ for (const [name, texts] of Object.entries(PACKAGES)) {
           ["WA", 60],
         ],
       );
+    if (name === "nested")
+      assert.deepEqual(
+        result.submissions.map(({ verdict, score }) => [verdict, score]),
+        [
+          ["AC", 22],
+          ["WA", 7],
+          ["WA", 0],
+        ],
+      );
     if (name === "sum") {
       const skipped = result.submissions.filter(({ language }) => language === null).map(({ path }) => path);
       assert.deepEqual(skipped, ["submissions/accepted/sum.cob"]);
@@ -125,10 +134,14 @@ test("the faults of a package that does not behave as it says are named", LIMIT,
     "data/invalid_input/medium.in: no input validator rejects it",
     "data/invalid_output/2.in: input_validators/words ends with exit code 43",
     "data/invalid_output/1.out: is AC, not WA",
-    "submissions/accepted/wrong.py: WA on secret/1",
-    "submissions/wrong_answer/right.py: no test has the verdict WA",
+    "submissions/accepted/wrong.py: WA on secret/1 instead of AC (",
+    "submissions/wrong_answer/right.py: no test is WA: 3 AC, the slowest is secret/",
   ];
-  for (const fault of wanted) assert.ok(faults.includes(fault), `${fault} is missing in ${faults.join("\n")}`);
+  for (const fault of wanted)
+    assert.ok(
+      faults.some((one) => one.startsWith(fault)),
+      `${fault} is missing in ${faults.join("\n")}`,
+    );
   assert.ok(
     faults.some((fault) => fault.startsWith("submissions/run_time_error/broken.c: CE")),
     faults.join("\n"),
@@ -262,13 +275,38 @@ partly/late.py:
   });
   const faults = Object.fromEntries(submissions.map((one) => [one.path.split("/").at(-1), one.faults]));
   assert.deepEqual(faults["double.txt"], ["the score 100 is not 99.9", "submissions.yaml: no test is named secret/4"]);
-  assert.deepEqual(faults["late.py"], [
-    "the score 0 is not 1",
-    "no test of secret/1 has the verdict TLE",
-    "skipped on secret/1",
-    "the score 0 of sample is not between 1 and 2",
-  ]);
+  assert.deepEqual(
+    faults["late.py"]?.map((fault: string) => fault.replace(/, the slowest.*/, "")),
+    [
+      "the score 0 is not 1",
+      "no test of secret/1 is TLE: 1 skipped",
+      "skipped on secret/1 instead of AC",
+      "the score 0 of sample is not between 1 and 2",
+    ],
+  );
 });
+
+test(
+  "a grader of the package makes the score of each group that names it, and is not for a service",
+  LIMIT,
+  async () => {
+    const result = await verified(GRADED);
+    assert.deepEqual(faultsOf(result), []);
+    assert.deepEqual(
+      result.submissions.map(({ score }) => score),
+      // Sample and twice the best part of secret: the average of 10 and 30, or of 10 and 0.
+      [41, 11, 0],
+    );
+    const broken = { ...GRADED, "graders/best/best.py": "print('perhaps 1')\n" };
+    assert.match(
+      faultsOf(await verified(broken)).join("\n"),
+      /increment\.py: graders\/best: writes no verdict with a score/,
+    );
+    const endless = { ...GRADED, "graders/best/best.py": "while True: pass\n" };
+    assert.match(faultsOf(await verified(endless)).join("\n"), /increment\.py: graders\/best: the grader ends as TLE/);
+    await assert.rejects(imported(GRADED), /^PackageError: graders\/best: a grader of the package is not supported/);
+  },
+);
 
 test("an interactor or a validator with passes that fails is a fault of the package", LIMIT, async () => {
   const crashes = { ...PACKAGES.guess, "output_validator/interact.cpp": "int main() { return 1; }\n" };
@@ -316,7 +354,7 @@ test("an import stores no time limit that its submissions do not support", LIMIT
   const cases: [PackageTexts, RegExp][] = [
     [
       { "submissions/accepted/sum.py": "print(0)\n" },
-      /^submissions\/accepted\/sum\.py: cannot .*: WA on sample\/1: token 1/,
+      /^submissions\/accepted\/sum\.py: cannot .*: WA on sample\/1 instead of AC .*: token 1/,
     ],
     [{ "submissions/accepted/two/main.c": "int main(" }, /^submissions\/accepted\/two: cannot .*: CE on sample\/1/],
     [

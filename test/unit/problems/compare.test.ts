@@ -34,7 +34,7 @@ test("a submission is compared with the verdicts, the score and the message that
   assert.deepEqual(compared(search, all), { verdict: "AC", score: 100, slowestSecs: 0.004, faults: [] });
   assert.deepEqual(compared(search, all, 0.5).faults, ["the score 65 is not 100"]);
   assert.deepEqual(compared(search, ["AC", "AC", "TLE", "AC", "AC"]).faults, [
-    "TLE on secret/2-sum/1: not its factors",
+    "TLE on secret/2-sum/1 instead of AC (0.00 s of CPU time): not its factors",
     "the score 85 is not 100",
   ]);
   assert.deepEqual(compared("submissions/half/one.py", all, 0.5).faults, []);

@@ -19,19 +19,20 @@ test("tests are in the order of their names, with the points and the checker of 
     definition.tests.map(({ name, group, points }) => [name, group, points]),
     [
       ["sample/1", "sample", 0],
-      ["secret/1-small/1", "secret/1-small", 30],
+      ["secret/1-small/1", "secret/1-small", 0],
       ["secret/2-sum/1", "secret/2-sum", 15],
       ["secret/2-sum/2", "secret/2-sum", 15],
       ["secret/3-large/1", "secret/3-large", 40],
     ],
   );
   assert.deepEqual(
-    definition.groups.map(({ name, rule, depends }) => [name, rule, depends]),
+    definition.groups.map(({ name, rule, depends, parent }) => [name, rule, depends, parent]),
     [
-      ["sample", "sum", []],
-      ["secret/1-small", "min", []],
-      ["secret/2-sum", "sum", ["secret/1-small"]],
-      ["secret/3-large", "min", ["sample", "secret/1-small"]],
+      ["sample", "sum", [], undefined],
+      ["secret", "sum", [], undefined],
+      ["secret/1-small", "all", [], "secret"],
+      ["secret/2-sum", "sum", ["secret/1-small"], "secret"],
+      ["secret/3-large", "least", ["sample", "secret/1-small"], "secret"],
     ],
   );
   // A score in a group with pass-fail aggregation is an error of the judge, and one of a sample is ignored.
@@ -158,63 +159,109 @@ test("settings of a test are its own, or else those of its groups", () => {
   });
   assert.deepEqual(
     legacy.definition.tests.map(({ points }) => points),
-    [0, 20, 20, 60],
+    [0, 40, 40, 60],
   );
 });
 
-test("groups of the older format end at a failure, and stop the groups after them, unless they continue", () => {
-  const groupsOf = (files: PackageTexts) =>
-    read({ ...PACKAGES.near, ...files }).definition.groups.map(({ rule, depends, breaks }) => [rule, depends, breaks]);
-  // Nothing of secret is judged after a rejected sample, unless the settings above both say so, or ignore it.
-  assert.deepEqual(groupsOf({}), [
-    ["sum", [], undefined],
-    ["min", ["sample"], true],
-    ["sum", ["sample"], true],
-  ]);
-  for (const all of ["on_reject: continue\n", "grader_flags: ignore_sample\n"])
-    assert.deepEqual(groupsOf({ "data/testdata.yaml": all }), [
-      ["sum", [], undefined],
-      ["min", [], true],
-      ["sum", [], true],
-    ]);
-  const first = "data/secret/1-min/testdata.yaml";
-  assert.deepEqual(groupsOf({ "data/secret/testdata.yaml": "", [first]: "on_reject: continue\n" }), [
-    ["sum", [], undefined],
-    ["sum", ["sample"], undefined],
-    ["sum", ["sample", "secret/1-min"], true],
-  ]);
-  assert.throws(
-    () => groupsOf({ "data/secret/testdata.yaml": "", [first]: "grader_flags: accept_if_any_accepted\n" }),
-    {
-      message: `${first}:1: grader_flags: accept_if_any_accepted needs on_reject: continue of secret`,
-    },
-  );
-  // A problem without points runs as requests say.
-  const breaks = read({ ...PACKAGES.sum, "data/testdata.yaml": "on_reject: break\n" }).definition.groups;
-  assert.deepEqual(
-    breaks.map((group) => group.breaks),
-    [undefined, undefined],
-  );
-});
-
-test("the range of a group is the most that a validator with scores can give its tests", () => {
-  const file = "data/secret/1-min/testdata.yaml";
-  const points = (text: string, more: PackageTexts = {}) => {
-    const { definition } = read({ ...PACKAGES.near, ...more, [file]: `grader_flags: min\n${text}` });
-    return mostPoints(
-      definition,
-      definition.tests.findIndex(({ group }) => group === "secret/1-min"),
-    );
+test("groups of the older format contain each other, inherit settings, and end at a failure unless they continue", () => {
+  const deep = {
+    ...PACKAGES.root,
+    "data/testdata.yaml": "grader_flags: avg\n",
+    "data/secret/2-others/deep/testdata.yaml":
+      "on_reject: break\naccept_score: 7\nreject_score: 2\ngrader_flags: max always_accept\n",
+    "data/secret/2-others/deep/1.in": "9\n",
+    "data/secret/2-others/deep/1.ans": "3\n",
   };
-  assert.equal(points("range: 0 30\n"), 30);
-  assert.equal(points("range: -inf 7.5\naccept_score: 3\n"), 7.5);
-  assert.equal(points("range: 0 +inf\naccept_score: 3\n"), 3);
-  assert.equal(points("accept_score: 3\n", { "data/testdata.yaml": "range: 0 100\n" }), 3);
-  assert.equal(points("", { "data/testdata.yaml": "range: 0 100\n" }), 100);
-  const validation = "name: Near\ntype: scoring\nvalidation: custom\n";
-  assert.equal(points("range: 0 30\naccept_score: 3\n", { "problem.yaml": validation }), 3);
+  const { groups, tests } = read(deep).definition;
+  const worst = { depends: [], failsAs: "worst" } as const;
+  assert.deepEqual(groups, [
+    { name: "data", rule: "average", ...worst, breaks: true },
+    { name: "sample", rule: "average", ...worst, parent: "data", breaks: true },
+    { name: "secret", rule: "sum", ...worst, parent: "data", passes: "any" },
+    { name: "secret/1-exact", rule: "least", ...worst, parent: "secret" },
+    { name: "secret/2-others", rule: "least", ...worst, parent: "secret" },
+    {
+      name: "secret/2-others/deep",
+      rule: "greatest",
+      ...worst,
+      parent: "secret/2-others",
+      breaks: true,
+      passes: "always",
+    },
+  ]);
+  assert.deepEqual([tests.at(-1)?.points, tests.at(-1)?.failedPoints], [7, 2]);
+});
+
+test("a sample that is ignored gives no points, and ends the rest only if nothing continues", () => {
+  const groupsOf = (text: string) =>
+    read({ ...PACKAGES.root, "data/testdata.yaml": text }).definition.groups.map(
+      ({ name, parent, depends, passes, points }) => [name, parent, depends, passes, points],
+    );
+  const groups = [
+    ["secret/1-exact", "secret", [], undefined, undefined],
+    ["secret/2-others", "secret", [], undefined, undefined],
+  ];
+  assert.deepEqual(groupsOf("grader_flags: ignore_sample\non_reject: continue\n"), [
+    ["sample", undefined, [], "always", 0],
+    ["secret", undefined, [], "any", undefined],
+    ...groups,
+  ]);
+  assert.deepEqual(groupsOf("grader_flags: ignore_sample\n"), [
+    ["sample", undefined, [], undefined, 0],
+    ["secret", undefined, ["sample"], "any", undefined],
+    ...groups,
+  ]);
+});
+
+test("a problem without points runs as requests say, and its own submissions as its groups say", () => {
+  const given = (texts: PackageTexts) => read({ ...PACKAGES.sum, ...texts });
+  const flat = [
+    { name: "sample", rule: "sum", depends: [] },
+    { name: "secret", rule: "sum", depends: [] },
+  ];
+  for (const texts of [{}, { "data/testdata.yaml": "on_reject: break\ngrader_flags: worst_error min\n" }] as const) {
+    assert.deepEqual(given(texts).definition.groups, flat);
+    assert.equal(given(texts).stop, "first_failure");
+  }
+  const { definition, stop } = given({ "data/secret/testdata.yaml": "on_reject: continue\n" });
+  assert.equal(stop, "never");
+  assert.deepEqual(
+    definition.groups.map(({ name, parent, failsAs, breaks }) => [name, parent, failsAs, breaks]),
+    [
+      ["data", undefined, "worst", undefined],
+      ["sample", "data", "worst", undefined],
+      ["secret", "data", "worst", undefined],
+    ],
+  );
+  for (const line of ["grader_flags: always_accept", "grader_flags: sum ignore_sample", "grading: custom"])
+    assert.throws(
+      () => given({ "data/testdata.yaml": `${line}\n` }),
+      /^PackageError: data\/testdata\.yaml:1: .* only for sc/,
+    );
+});
+
+test("a validator gives points within the range of the group, and otherwise those of accepted outputs", () => {
+  const file = "data/secret/1-min/testdata.yaml";
+  const points = (validation: string, text: string, more: PackageTexts = {}) => {
+    const head = { "problem.yaml": `name: Near\ntype: scoring\nvalidation: ${validation}\n` };
+    const { definition } = read({ ...PACKAGES.near, ...head, ...more, [file]: `grader_flags: min\n${text}` });
+    const test = definition.tests.findIndex(({ group }) => group === "secret/1-min");
+    const { checker } = definition.tests[test] ?? {};
+    return [mostPoints(definition, test), checker?.type === "program" ? checker.acceptedShare : undefined];
+  };
+  assert.deepEqual(points("custom score", "range: 0 30\n"), [30, null]);
+  assert.deepEqual(points("custom score", "range: -inf 7.5\naccept_score: 3\n"), [7.5, null]);
+  assert.deepEqual(points("custom score", "range: 0 +inf\naccept_score: 3\n"), [1_000_000, null]);
+  assert.deepEqual(points("custom score", "", { "data/testdata.yaml": "range: 0 100\n" }), [100, null]);
+  // DOMjudge's packages give scores without saying so.
+  assert.deepEqual(points("custom", "range: 0 40\n"), [40, 1 / 40]);
+  assert.deepEqual(points("custom", "", { "data/secret/testdata.yaml": "on_reject: continue\n" }), [1_000_000, 1e-6]);
+  assert.deepEqual(points("custom", "range: 0 30\naccept_score: 3\n"), [3, undefined]);
   for (const wrong of ["range: x", "range: 5 10", "range: 0 1e999", "range: nan nan", "range: 0 -1"])
-    assert.throws(() => points(`${wrong}\n`), /^PackageError: data\/secret\/1-min\/testdata\.yaml:2: range: must be/);
+    assert.throws(
+      () => points("custom score", `${wrong}\n`),
+      /^PackageError: data\/secret\/1-min\/testdata\.yaml:2: range: must be/,
+    );
 });
 
 test("the output validator of an interactive or multi-pass problem is a checker of that kind", () => {
@@ -233,11 +280,11 @@ test("the output validator of an interactive or multi-pass problem is a checker 
   assert.deepEqual(kindOf({ ...PACKAGES.relay, "problem.yaml": passes }), ["python", undefined, 5]);
 });
 
-test("all groups depend on what secret depends on, and thirds of the points are not rounded", () => {
+test("secret and its groups can depend on the sample, and thirds of the points are not rounded", () => {
   const texts = { ...PACKAGES.factors, "data/secret/test_group.yaml": "max_score: 100\nrequire_pass: sample\n" };
   assert.deepEqual(
     read(texts).definition.groups.map(({ depends }) => depends),
-    [[], ["sample"], ["sample", "secret/1-small"], ["sample", "secret/1-small"]],
+    [[], ["sample"], [], ["secret/1-small"], ["sample", "secret/1-small"]],
   );
   const { definition } = read(PACKAGES.thirds);
   const shares = definition.tests.map(() => 1);
@@ -251,72 +298,30 @@ test("all groups depend on what secret depends on, and thirds of the points are 
   );
 });
 
-test("the minimum over groups is refused, wherever it is set above them", () => {
-  for (const file of ["data/secret/testdata.yaml", "data/testdata.yaml"])
-    assert.throws(() => read({ ...PACKAGES.root, [file]: "on_reject: continue\ngrader_flags: min\n" }), {
-      message: `${file}:2: grader_flags: min over groups is not supported: name it in each group`,
-    });
-});
-
-test("points of the sample are refused, unless it has none or is ignored", () => {
-  const [all, own] = ["data/testdata.yaml", "data/sample/testdata.yaml"];
-  const { [own]: _, ...root } = PACKAGES.root;
-  const { [own]: __, ...near } = PACKAGES.near;
-  const wrong = (texts: PackageTexts) => {
-    try {
-      read(texts);
-      return null;
-    } catch (error) {
-      return (error as Error).message.replace(/: (accept_score|range): the sample would give points, .*$/, ": $1");
-    }
-  };
-  const ignored = { [all]: "on_reject: continue\ngrader_flags: ignore_sample\n" };
-  for (const [texts, fault] of [
-    [root, "data/sample: accept_score"],
-    [{ ...root, ...ignored }, null],
-    [{ ...root, [own]: "accept_score: 10\n", ...ignored }, null],
-    [{ ...root, [own]: "accept_score: 10\n" }, `${own}:1: accept_score`],
-    [{ ...root, [own]: "accept_score: ' '\n" }, `${own}:1: accept_score`],
-    [{ ...root, [own]: "accept_score: '0.0'\nrange: 0 0\ngrader_flags: first_error\n" }, null],
-    [{ ...root, [all]: "range: 0 100\naccept_score: 7\n" }, `${all}:2: accept_score`],
-    [{ ...root, [all]: "accept_score: 7\n", [own]: "accept_score: 0\n" }, null],
-    // If a validator writes the scores, only the range bounds them.
-    [near, "data/sample: range"],
-    [{ ...near, [own]: "accept_score: 0\n" }, "data/sample: range"],
-    [{ ...near, [own]: "accept_score: 0\nrange: 0 5\n" }, `${own}:2: range`],
-    [{ ...near, [own]: "accept_score: 0\nrange: 0 0\n" }, null],
-    [{ ...near, ...ignored }, null],
-    // A problem without points, and one without a sample.
-    [{ ...PACKAGES.sum, [own]: "accept_score: 10\n" }, null],
-    [Object.fromEntries(Object.entries(root).filter(([path]) => !path.startsWith("data/sample/"))), null],
-  ] as const)
-    assert.equal(wrong(texts), fault);
-});
-
-test("rules over sample and secret that are not supported are refused", () => {
-  const [all, own] = ["data/testdata.yaml", "data/sample/testdata.yaml"];
-  const single = {
-    ...PACKAGES.thirds,
-    "problem.yaml": "name: Thirds\ntype: scoring\n",
-    [own]: "accept_score: 0\n",
-    "data/secret/testdata.yaml": "grader_flags: sum\n",
-  };
-  const { "data/secret/test_group.yaml": _, ...texts } = single;
-  for (const [files, message] of [
-    [{ [all]: "grader_flags: min\n" }, `${all}:1: grader_flags: min over sample and secret is not supported`],
-    [{ [all]: "grader_flags: max\n" }, `${all}:1: grader_flags: max over sample and secret is not supported`],
+test("groups of the newer format can have no bound, and secret the rules of groups", () => {
+  const { "data/secret/3-large/test_group.yaml": _, ...rest } = PACKAGES.factors;
+  const large = "data/secret/3-large/test_group.yaml";
+  const given = (secret: string, texts: PackageTexts) =>
+    read({ ...rest, "data/secret/test_group.yaml": secret, ...texts }).definition;
+  const unbounded = given("max_score: unbounded\n", { [large]: "score_aggregation: min\n" });
+  const last = unbounded.tests.at(-1);
+  assert.deepEqual([last?.points, last?.checker?.type === "program" && last.checker.acceptedShare], [1_000_000, null]);
+  const small = "data/secret/1-small/test_group.yaml";
+  const sum = "data/secret/2-sum/test_group.yaml";
+  const passFail = given("score_aggregation: pass-fail\n", {
+    [small]: "max_score: 1\n",
+    [sum]: "max_score: 2\n",
+    [large]: "max_score: 3\n",
+  });
+  assert.deepEqual(
+    passFail.groups.map(({ name, rule, points }) => [name, rule, points]),
     [
-      { [own]: "accept_score: 0\ngrader_flags: accept_if_any_accepted\n" },
-      `${own}:2: grader_flags: accept_if_any_accepted of the sample needs on_reject: continue in data/testdata.yaml`,
+      ["sample", "sum", undefined],
+      ["secret", "all", 100],
+      ["secret/1-small", "all", 1],
+      ["secret/2-sum", "all", 2],
+      ["secret/3-large", "all", 3],
     ],
-  ] as const)
-    assert.throws(() => read({ ...texts, ...files }), { name: "PackageError", message });
-  assert.ok(read({ ...texts, [all]: "grader_flags: min ignore_sample\n" }));
-  assert.throws(
-    () => read({ ...PACKAGES.root, "data/secret/testdata.yaml": "grader_flags: max\non_reject: continue\n" }),
-    {
-      message: "data/secret/testdata.yaml:1: grader_flags: max over groups is not supported: name it in each group",
-    },
   );
 });
 

@@ -109,11 +109,11 @@ test("a wrong package is rejected with its file and line", () => {
     ],
     [
       { "data/secret/test_group.yaml": "max_score: 100\nscore_aggregation: pass-fail\n" },
-      /^data\/secret\/test_group\.yaml:2: score_aggregation: pass-fail over groups/,
+      /^data\/secret\/2-sum\/test_group\.yaml:2: score_aggregation: must be pass-fail, as that of secret/,
     ],
     [
-      { "data/secret/test_group.yaml": "max_score: unbounded\n" },
-      /^data\/secret\/test_group\.yaml:1: max_score: .*unbounded/,
+      { "data/secret/test_group.yaml": "max_score: 100\n", "data/secret/1-small/test_group.yaml": "args: []\n" },
+      /^data\/secret\/1-small\/test_group\.yaml:1: max_score: a number is required/,
     ],
     [
       { "data/secret/test_group.yaml": "max_score: 100\nrequire_pass: secret/1-small\n" },
@@ -232,7 +232,7 @@ test("a wrong package in the older format is rejected with its file and line", (
       { "problem.yaml": "name: a\nvalidation: custom interactive\nlimits:\n  validation_passes: 2\n" },
       /^problem\.yaml:4: limits\.validation_passes: only/,
     ],
-    [{ "data/testdata.yaml": "grading: custom\n" }, /^data\/testdata\.yaml:1: grading: custom graders/],
+    [{ "data/testdata.yaml": "grading: custom\n" }, /^data\/testdata\.yaml:1: grading: custom is only for scoring/],
   ] as const)
     assertFault({ ...PACKAGES.echo, ...changes }, error);
   for (const [changes, error] of [
@@ -249,7 +249,12 @@ test("a wrong package in the older format is rejected with its file and line", (
 });
 
 test("points that are not finite or exceed those of a request are rejected with their file and line", () => {
-  const legacy = (text: string) => ({ ...PACKAGES.near, "data/secret/1-min/testdata.yaml": `# points\n${text}` });
+  const legacy = (text: string) => ({
+    ...(text.includes("range") ? PACKAGES.near : PACKAGES.root),
+    "data/secret/1-min/testdata.yaml": `# points\n${text}`,
+    "data/secret/1-min/3.in": "4\n",
+    "data/secret/1-min/3.ans": "2\n",
+  });
   for (const [key, text] of [
     ["accept_score", "accept_score: 1.0e+308\n"],
     ["accept_score", "accept_score: 1000000.5\n"],
@@ -273,9 +278,27 @@ test("points that are not finite or exceed those of a request are rejected with 
 
 test("the most points are accepted, and their sum is a number", () => {
   const text = "accept_score: 1000000\n";
-  const { definition } = read({ ...PACKAGES.near, "data/secret/1-min/testdata.yaml": text });
-  assert.ok(definition.tests.some(({ points }) => points >= 1_000_000 / 10));
+  const { definition } = read({ ...PACKAGES.root, "data/secret/1-exact/testdata.yaml": text });
+  assert.ok(definition.tests.some(({ points }) => points === 1_000_000));
   assert.ok(JSON.stringify(definition).includes("null") === false);
+});
+
+test("a grader must be one program, and is only for groups that name it", () => {
+  const custom = { ...PACKAGES.root, "data/secret/testdata.yaml": "grading: custom\ngrader_flags: own=1\n" };
+  const grader = { "graders/grade.py": "print('AC 1')\n" };
+  assert.deepEqual(
+    [...(read({ ...custom, ...grader }).grader?.flags ?? [])],
+    [
+      ["secret", ["own=1"]],
+      ["secret/1-exact", ["min"]],
+      ["secret/2-others", ["min"]],
+    ],
+  );
+  assert.equal(read({ ...PACKAGES.root, ...grader }).grader, null);
+  assertFault(custom, /^graders: has no grader, but data has grading: custom$/);
+  assertFault({ ...custom, ...grader, "graders/two.py": "" }, /^graders\/two\.py: a second grader is not supported$/);
+  assertFault({ ...custom, "graders/grade.cob": "" }, /^graders\/grade\.cob: is in no installed language$/);
+  assertFault({ ...PACKAGES.factors, ...grader }, /^graders: is not supported$/);
 });
 
 test("a tolerance that a double cannot have is rejected with its line", () => {

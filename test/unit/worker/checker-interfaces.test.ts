@@ -19,6 +19,7 @@ function end(
   code: number,
   { stderr = "", stdout = "", stderrCutAt, files = {} }: Given,
   points: number | null = 10,
+  acceptedShare: number | null = 1,
 ) {
   const ended: EndedChecker = {
     code,
@@ -29,7 +30,7 @@ function end(
     feedback: (name) => files[name] ?? null,
     unread: null,
   };
-  return INTERFACES[called].result(ended, points);
+  return INTERFACES[called].result(ended, points, acceptedShare);
 }
 
 /** Exit codes for which the interface has a result. */

@@ -158,10 +158,13 @@ class FloatsChecker(TypedDict):
 class GroupResult(TypedDict):
     # Empty for the tests without a group
     name: str
-    rule: Literal["sum", "min"]
+    # How the points follow from the tests and groups in the group. Groups of problem packages also have the rules `least`, `greatest`, `average` and `all`
+    rule: Literal["sum", "min", "least", "greatest", "average", "all"]
+    # The group that contains this one; null if none does
+    parent: str | None
     score: float
     max_score: float
-    # Whether all tests passed; null while all of them can still pass
+    # Whether all tests passed, unless the package has another rule; null while open tests decide it
     passed: bool | None
 
 

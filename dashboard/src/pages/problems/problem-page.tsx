@@ -36,10 +36,18 @@ const JUDGED: readonly Column<JudgementRow>[] = [
 
 type Group = ProblemDetail["groups"][number];
 
+const RULES: Readonly<Record<Group["rule"], string>> = {
+  sum: "sum",
+  min: "smallest share",
+  least: "least",
+  greatest: "greatest",
+  average: "average",
+  all: "all or none",
+};
 const GROUPS: readonly Column<Group>[] = [
   { head: "Group", cell: ({ name }) => name || "none" },
   { head: "Points", number: true, cell: ({ points }) => count(points) },
-  { head: "Rule", cell: ({ rule }) => (rule === "sum" ? "sum" : "smallest share") },
+  { head: "Rule", cell: ({ rule }) => RULES[rule] },
   { head: "Only if these pass", cell: ({ depends }) => depends.join(", ") || "none" },
   { head: "Tests", cell: ({ tests }) => <Names of={tests} /> },
 ];

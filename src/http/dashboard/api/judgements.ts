@@ -1,4 +1,4 @@
-import type { TestState } from "../../../domain/judgement.ts";
+import type { GroupScore, TestState } from "../../../domain/judgement.ts";
 import type { SubmissionRecord } from "../../../domain/record.ts";
 import type { Explanation, Proof, SubmissionDetail, SubmissionRow, Usage } from "./submissions.ts";
 
@@ -34,15 +34,9 @@ export interface JudgementState {
   readonly tests: readonly JudgedTest[];
 }
 
-export interface JudgedGroup {
-  /** Empty for tests without a group. */
-  readonly name: string;
-  readonly rule: "sum" | "min";
+/** The name is empty for tests without a group. */
+export interface JudgedGroup extends GroupScore {
   readonly depends: readonly string[];
-  readonly score: number;
-  readonly maxScore: number;
-  /** Null while all its tests can still pass. */
-  readonly passed: boolean | null;
 }
 
 export interface JudgedTest {
@@ -156,6 +150,7 @@ export interface Expected {
   readonly tests: string | null;
   readonly permitted: readonly string[];
   readonly required: readonly string[];
+  readonly verdict?: string;
   readonly score?: readonly [number, number];
   readonly message?: string;
   readonly timeLimit: string;

@@ -1,3 +1,4 @@
+import type { GroupScore } from "../../../domain/judgement.ts";
 import type { Expected, JudgedChecker } from "./judgements.ts";
 import type { AccountRef } from "./session.ts";
 
@@ -36,7 +37,9 @@ export interface ProblemDetail extends ProblemRow {
   readonly groups: readonly {
     /** Empty for tests without a group. */
     readonly name: string;
-    readonly rule: "sum" | "min";
+    readonly rule: GroupScore["rule"];
+    /** The group that contains this one; null if none does. */
+    readonly parent: string | null;
     readonly depends: readonly string[];
     readonly points: number;
     readonly tests: readonly { readonly name: string; readonly points: number }[];

@@ -96,8 +96,8 @@ onEachDatabase((open) => {
     const { json } = await ada("GET", `/judgements/${id.toUpperCase()}`);
     assert.deepEqual([json.row.verdict, json.score, json.maxScore, json.stop], ["WA", 1, 4.5, "never"]);
     assert.deepEqual(json.groups, [
-      { name: "easy", rule: "sum", depends: [], score: 1, maxScore: 3.5, passed: false },
-      { name: "hard", rule: "min", depends: ["easy"], score: 0, maxScore: 1, passed: false },
+      { name: "easy", rule: "sum", parent: null, depends: [], score: 1, maxScore: 3.5, passed: false },
+      { name: "hard", rule: "min", parent: null, depends: ["easy"], score: 0, maxScore: 1, passed: false },
     ]);
     assert.deepEqual(
       json.tests.map((one: Record<string, unknown>) => [one.name, one.state, one.points, one.maxPoints, one.message]),
