@@ -55,9 +55,8 @@ export function toProgram(
   languages: Languages,
   given: { readonly language?: string; readonly entrypoint?: string } = {},
 ): { readonly language: Language; readonly program: Program } | null {
-  for (const name of ["build", "run"])
-    if (files.has(name))
-      throw new PackageError(`${path}/${name}`, "programs with a script of their own are not supported");
+  if (SCRIPTS.some((name) => files.has(name) && !path.endsWith(`/${name}`)))
+    return scripted({ path, files }, languages);
   const found = [...files.keys()].flatMap((name) => {
     const language = languageOf(name, languages);
     return language ? [{ name, language }] : [];
@@ -75,6 +74,34 @@ export function toProgram(
   const named = entrypoint === undefined ? [] : [entrypoint, `${entrypoint}${extname(first)}`];
   const candidates = [...named, language.source, "__main__.py", "Main.java", "main.py"];
   const entry = candidates.find((name) => files.has(name)) ?? first;
+  return { language, program: programOf(contentsOf({ path, files }), entry) };
+}
+
+/** Scripts in the directory of a program: the first one makes its executable files, the second one is what is run. */
+const SCRIPTS = ["build", "run"];
+/** The language of programs with steps of their own, the name of the script that it starts as a compiler, and the program to run. */
+const MULTI_FILE = { language: "multifile", compile: "compile.sh", run: "run-program.sh" } as const;
+const COMPILE = `chmod u+x ${SCRIPTS.join(" ")} 2>/dev/null
+if [ -e build ]; then ./build || exit; fi
+if [ ! -x run ]; then echo "there is no program with the name run" >&2; exit 1; fi
+`;
+const RUN = `exec ./run "$@"\n`;
+
+/** A program that is built and run by scripts of its own. */
+function scripted(source: Source, languages: Languages): ReturnType<typeof toProgram> {
+  const language = languages.resolve(MULTI_FILE.language);
+  if (!language) return null;
+  const files = contentsOf(source, 2);
+  for (const name of [MULTI_FILE.compile, MULTI_FILE.run, "compile"])
+    if (source.files.has(name))
+      throw new PackageError(`${source.path}/${name}`, "has the name of a script that runs build and run");
+  const scripts = { [MULTI_FILE.compile]: COMPILE, [MULTI_FILE.run]: RUN };
+  const own = Object.entries(scripts).map(([name, text]) => ({ name, data: Buffer.from(text) }));
+  return { language, program: programOf([...files, ...own], MULTI_FILE.run) };
+}
+
+/** The files of a program. @param more how many files are added to them. @throws PackageError beyond the bounds of a program. */
+function contentsOf({ path, files }: Source, more = 0): WorkFile[] {
   let bytes = 0;
   const names = new Set<string>();
   for (const name of files.keys()) {
@@ -85,11 +112,14 @@ export function toProgram(
     bytes += sizeOf(files, name) ?? 0;
   }
   // This is checked before any file is read.
-  if (files.size > MAX_FILES || bytes > MAX_FILES_BYTES)
+  if (files.size > MAX_FILES - more || bytes > MAX_FILES_BYTES)
     throw new PackageError(path, `a program has at most ${MAX_FILES} files and ${MAX_FILES_BYTES} bytes`);
-  const content: WorkFile[] = [...files].map(([name, data]) => ({ name: toFilePath(name) ?? name, data }));
-  const options = { files: content, entry: toFilePath(entry), args: [], env: {}, limits: {} };
-  return { language, program: { code: Buffer.alloc(0), stdin: Buffer.alloc(0), options } };
+  return [...files].map(([name, data]) => ({ name: toFilePath(name) ?? name, data }));
+}
+
+function programOf(files: readonly WorkFile[], entry: string): Program {
+  const options = { files, entry: toFilePath(entry), args: [], env: {}, limits: {} };
+  return { code: Buffer.alloc(0), stdin: Buffer.alloc(0), options };
 }
 
 /** Finds the language whose source files have the ending of a file, or else the language that has this ending as its name or alias. */

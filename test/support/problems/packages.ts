@@ -362,7 +362,50 @@ print(verdict, float(sys.argv[1]) * max(float(score) for _, score in rows))
   "data/secret/2-steps/testdata.yaml": "grading: default\ngrader_flags: avg accept_if_any_accepted\n",
 };
 
-export const PACKAGES = { sum, root, factors, words, thirds, guess, relay, echo, near, least, nested } as const;
+/** The older format with validators that scripts of their own build and run. */
+const scripted: PackageTexts = {
+  "problem.yaml": "name: Scripts\nvalidation: custom\n",
+  "output_validators/check/build": `#!/bin/sh
+set -e
+cc check.c -o check
+printf '#!/bin/sh\\nexec "\${0%%/*}/check" "$@"\\n' > run
+chmod +x run
+`,
+  "output_validators/check/check.c": `#include <stdio.h>
+int main(int count, char **words) {
+  int wanted = 0, got = -1;
+  FILE *answer = fopen(words[2], "r");
+  return answer && fscanf(answer, "%d", &wanted) == 1 && scanf("%d", &got) == 1 && wanted == got ? 42 : 43;
+}
+`,
+  "input_validators/number/run": `#!/usr/bin/env python3
+import sys
+sys.exit(42 if sys.stdin.read().strip().isdigit() else 43)
+`,
+  "data/secret/1.in": "7\n",
+  "data/secret/1.ans": "14\n",
+  "data/invalid_input/1.in": "seven\n",
+  "submissions/accepted/double.py": "print(int(input()) * 2)\n",
+  "submissions/accepted/scripts/build": "#!/bin/sh\necho 'print(int(input()) * 2)' > double.py\n",
+  "submissions/accepted/scripts/run": "#!/bin/sh\nexec python3 double.py\n",
+  "submissions/wrong_answer/same.py": "print(input())\n",
+  "submissions/run_time_error/broken/run": "#!/bin/sh\nexit 3\n",
+};
+
+export const PACKAGES = {
+  sum,
+  root,
+  factors,
+  words,
+  thirds,
+  guess,
+  relay,
+  echo,
+  near,
+  least,
+  nested,
+  scripted,
+} as const;
 
 export function toFiles(texts: PackageTexts): Map<string, Buffer> {
   return new Map(Object.entries(texts).map(([path, text]) => [path, Buffer.from(text)]));

@@ -221,7 +221,7 @@ test("an import can verify the submissions of the package", async (t) => {
     await row("accepted/two").getByText("as expected").waitFor();
     await row("overflow.c").getByText("as expected").waitFor();
     await row("waits.py").getByText("mismatch").waitFor();
-    await row("waits.py").getByText("no test has the verdict TLE").waitFor();
+    await row("waits.py").getByText("is AC instead of TLE").waitFor();
     await looksGood(page, "verification");
     await row("waits.py").getByRole("link").click();
     await heading("Accepted");

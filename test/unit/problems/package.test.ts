@@ -107,6 +107,27 @@ test("the format legacy finds a single validator in output_validator/ as well, a
   assert.throws(() => read({ ...PACKAGES.near, "output_validator/check.py": code }), /second output validator/);
 });
 
+test("a program with a script of its own has it as its compiler, or as what is run", () => {
+  const { checker, definition, inputValidators } = read(PACKAGES.scripted);
+  assert.equal(definition.checker.type === "program" && definition.checker.language, "multifile");
+  const names = checker?.options?.files.map(({ name }) => name);
+  assert.deepEqual(names, ["build", "check.c", "compile.sh", "run-program.sh"]);
+  assert.equal(checker?.options?.entry, "run-program.sh");
+  assert.deepEqual(
+    inputValidators.map(({ path }) => path),
+    ["input_validators/number"],
+  );
+  for (const name of ["compile.sh", "compile", "run-program.sh"])
+    assert.throws(() => read({ ...PACKAGES.scripted, [`output_validators/check/${name}`]: "" }), {
+      message: `output_validators/check/${name}: has the name of a script that runs build and run`,
+    });
+  const many = Object.fromEntries(Array.from({ length: 46 }, (_, at) => [`output_validators/check/${at}.h`, ""]));
+  assert.throws(
+    () => read({ ...PACKAGES.scripted, ...many }),
+    /output_validators\/check: a program has at most 48 files/,
+  );
+});
+
 test("a time limit beside problem.yaml counts unless problem.yaml has one", () => {
   const limitOf = (texts: PackageTexts) => read({ ...PACKAGES.sum, ...texts }).timing.limitSecs;
   const ini = (line: string) => ({
