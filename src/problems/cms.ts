@@ -95,6 +95,7 @@ export function readCms(files: PackageFiles, languages: Languages): ProblemPacka
     inputs: [],
     outputs: [],
     inputValidators: [],
+    languages: null,
     grader: null,
     stop: "never",
     ...readSolutions(files, value.name ?? value.nome_breve ?? ""),

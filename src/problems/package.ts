@@ -5,6 +5,7 @@ import type { Definition } from "../domain/judgement.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { CMS_FILE, readCms } from "./cms.ts";
+import { constantsField, constantsOf, withConstants } from "./constants.ts";
 import { DMOJ_FILE, readDmoj } from "./dmoj.ts";
 import type { SubmissionExpectations } from "./expectations.ts";
 import { filesBelow, PackageError, type PackageFiles } from "./files.ts";
@@ -50,6 +51,8 @@ export interface ProblemPackage {
   readonly inputs: readonly InputTest[];
   /** Outputs that the output validator must accept or reject. */
   readonly outputs: readonly OutputTest[];
+  /** The languages that submissions can have, by the codes of the format; null for all. */
+  readonly languages: readonly string[] | null;
   readonly inputValidators: readonly Source[];
   /** The exit code with which an input validator accepts; 42 if it is absent. */
   readonly validatorAccepts?: number;
@@ -78,10 +81,8 @@ const problem2025 = z.looseObject({
   type: z.union([z.string(), z.array(z.string()).min(1)]).optional(),
   name: title,
   limits: limits2025.optional(),
-  languages: z
-    .literal("all", { error: "only all is supported: the language of a submission is not checked" })
-    .optional(),
-  constants: z.never({ error: "constants are not supported" }).optional(),
+  languages: z.union([z.literal("all"), z.array(z.string()).min(1)]).optional(),
+  constants: constantsField.optional(),
 });
 const inTestdata = z.never({ error: "is supported only in testdata.yaml" }).optional();
 /** Other keys, which older versions of the format have, are faults, because they would change scores. */
@@ -133,6 +134,8 @@ interface Head {
   readonly multiPass: boolean;
   readonly timing: Timing;
   readonly limits: z.output<typeof limits2025> | z.output<typeof limitsLegacy>;
+  readonly languages: readonly string[] | null;
+  readonly constants: ReadonlyMap<string, string>;
   /** The key of problem.yaml that says whether the problem is interactive or has several passes. */
   readonly typeKey: string;
   readonly read: Read<unknown>;
@@ -142,22 +145,23 @@ interface Head {
  * Reads a package in the format `legacy` or `2025-09`, or of DMOJ, Polygon or CMS. Parts that would change a verdict and are not supported are faults.
  * @throws PackageError for the first fault.
  */
-export function readProblem(files: PackageFiles, languages: Languages): ProblemPackage {
-  if (files.has(DMOJ_FILE) && !files.has(YAML)) return readDmoj(files, languages);
-  if (files.has(POLYGON_FILE) && !files.has(YAML)) return readPolygon(files, languages);
-  if (files.has(CMS_FILE) && !files.has(YAML)) return readCms(files, languages);
-  const named = readYaml(files, YAML, version);
+export function readProblem(given: PackageFiles, languages: Languages): ProblemPackage {
+  if (given.has(DMOJ_FILE) && !given.has(YAML)) return readDmoj(given, languages);
+  if (given.has(POLYGON_FILE) && !given.has(YAML)) return readPolygon(given, languages);
+  if (given.has(CMS_FILE) && !given.has(YAML)) return readCms(given, languages);
+  const named = readYaml(given, YAML, version);
   if (!named) throw new PackageError(YAML, "is missing");
-  const { problem_format_version: given = "legacy" } = named.value;
-  const known = Object.hasOwn(VERSIONS, given) ? VERSIONS[given] : undefined;
+  const { problem_format_version: name = "legacy" } = named.value;
+  const known = Object.hasOwn(VERSIONS, name) ? VERSIONS[name] : undefined;
   if (!known)
     throw named.fault(
       ["problem_format_version"],
-      `problem_format_version: ${given} is none of ${Object.keys(VERSIONS).join(", ")}`,
+      `problem_format_version: ${name} is none of ${Object.keys(VERSIONS).join(", ")}`,
     );
   const { format } = known;
-  const groupFormat = known.isDraft && hasLegacyGroups(files) ? "legacy" : format;
-  const head = format === "legacy" ? readLegacy(files) : read2025(files);
+  const groupFormat = known.isDraft && hasLegacyGroups(given) ? "legacy" : format;
+  const head = format === "legacy" ? readLegacy(given) : read2025(given);
+  const files = withConstants(given, head.constants);
   for (const directory of ["include", "static_validator", ...(groupFormat === "legacy" ? [] : ["graders"])])
     if ([...files.keys()].some((path) => path.startsWith(`${directory}/`)))
       throw new PackageError(directory, "is not supported");
@@ -198,6 +202,7 @@ export function readProblem(files: PackageFiles, languages: Languages): ProblemP
     tests,
     inputs,
     outputs,
+    languages: head.languages,
     inputValidators: [...sourcesIn(files, "input_validators"), ...sourcesIn(files, "input_format_validators")],
     submissions: submissionsOf(files),
     grader: graderFlags.size > 0 ? readGrader(files, languages, graderFlags) : null,
@@ -229,7 +234,7 @@ const INCOMPATIBLE = [
 
 function read2025(files: PackageFiles): Head {
   const read = readYaml(files, YAML, problem2025) as Read<z.output<typeof problem2025>>;
-  const { type = "pass-fail", limits = {}, name } = read.value;
+  const { type = "pass-fail", limits = {}, name, languages: allowed, constants } = read.value;
   const beside = timeLimitBeside(files);
   // The format has a list for several types; its own examples have them as words of one text.
   const types = typeof type === "string" ? type.trim().split(/\s+/) : type;
@@ -259,6 +264,8 @@ function read2025(files: PackageFiles): Head {
       resolutionSecs: limits.time_resolution ?? 1,
     },
     limits,
+    languages: allowed === undefined || allowed === "all" ? null : allowed,
+    constants: constantsOf(constants, read),
     read,
   };
 }
@@ -296,6 +303,8 @@ function readLegacy(files: PackageFiles): Head {
       resolutionSecs: 1,
     },
     limits,
+    languages: null,
+    constants: new Map(),
     read,
   };
 }

@@ -45,6 +45,11 @@ function byName(files: PackageFiles): [string, PackageFiles][] {
 /** Codes of the format for languages that have another name here. */
 const CODES: Readonly<Record<string, string>> = { python3: "python" };
 
+/** The language with a code of the format; undefined if it is not installed. */
+export function languageOfCode(code: string, languages: Languages): Language | undefined {
+  return languages.resolve(Object.hasOwn(CODES, code) ? (CODES[code] ?? "") : code);
+}
+
 /**
  * Makes a program of a source.
  * @param given a language that counts instead of that of the files, and the name of the file to run.
@@ -61,10 +66,7 @@ export function toProgram(
     const language = languageOf(name, languages);
     return language ? [{ name, language }] : [];
   });
-  const language =
-    given.language === undefined
-      ? found[0]?.language
-      : languages.resolve(Object.hasOwn(CODES, given.language) ? (CODES[given.language] ?? "") : given.language);
+  const language = given.language === undefined ? found[0]?.language : languageOfCode(given.language, languages);
   if (!language) return null;
   const [first = [...files.keys()][0] ?? ""] = found.flatMap((one) => (one.language === language ? [one.name] : []));
   const other = found.find((one) => one.language !== language);

@@ -24,6 +24,8 @@ export interface Read<T> {
   readonly value: T;
   /** Makes an error whose place is the line of this part of the file. */
   readonly fault: (path: readonly PropertyKey[], message: string) => PackageError;
+  /** The text of a single value as the file has it, without quotes; undefined if there is none. */
+  readonly text: (path: readonly PropertyKey[]) => string | undefined;
 }
 
 /**
@@ -53,7 +55,11 @@ export function readYaml<T>(
     return new PackageError(path, message, 1);
   };
   const parsed = schema.safeParse(toValue(document, path) ?? {});
-  if (parsed.success) return { value: parsed.data, fault };
+  const text = (part: readonly PropertyKey[]) => {
+    const node = document.getIn(part, true);
+    return isScalar(node) ? (node.source ?? String(node.value)) : undefined;
+  };
+  if (parsed.success) return { value: parsed.data, fault, text };
   const [issue] = parsed.error.issues;
   const unknown = issue?.code === "unrecognized_keys" ? issue.keys[0] : undefined;
   const place = [...(issue?.path ?? []), ...(unknown === undefined ? [] : [unknown])];

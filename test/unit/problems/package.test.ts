@@ -128,6 +128,37 @@ test("a program with a script of its own has it as its compiler, or as what is r
   );
 });
 
+test("names of constants stand for their values in programs and settings of groups, and nowhere else", () => {
+  const head = "problem_format_version: 2025-09\nname: '{{most}}'\ntype: scoring\n";
+  const constants = `constants:
+  most: 1000000000000000007
+  share: 1.0
+  text: {value: "é {{most}}", tex: '10^{18}'}
+`;
+  const program = "{{most}} {{share}} {{text}} {{text.tex}} {{most.value}} {{most.other}} {{none}} {most} \xff";
+  const texts = {
+    ...PACKAGES.factors,
+    "problem.yaml": `${head}${constants}`,
+    "output_validator/validate.cpp": program,
+    "submissions/accepted/search.cpp": program,
+    "data/secret/1-small/test_group.yaml": "max_score: {{small}}\n",
+    "data/secret/1-small/1.in": "{{most}}",
+  };
+  const small = { ...texts, "problem.yaml": `${head}${constants}  small: 30\n` };
+  const { title, checker, submissions, tests, definition } = read(small);
+  const wanted = "1000000000000000007 1.0 é {{most}} 10^{18} 1000000000000000007 {{most.other}} {{none}} {most} \xff";
+  assert.equal(String(checker?.options?.files.find(({ name }) => name === "validate.cpp")?.data), wanted);
+  assert.equal(String(submissions[0]?.files.get("search.cpp")), wanted);
+  assert.equal(title, "{{most}}");
+  assert.equal(String(tests[1]?.parts[0].read()), "{{most}}");
+  assert.equal(definition.groups.find(({ name }) => name === "secret/1-small")?.points, 30);
+  const many = `constants: {a: ${"x".repeat(1_000)}}\n`;
+  assert.throws(
+    () => read({ ...texts, "problem.yaml": `${head}${many}`, "output_validator/validate.cpp": "{{a}}".repeat(2_000) }),
+    { message: "output_validator/validate.cpp: has more than 1048576 bytes with the values of its constants" },
+  );
+});
+
 test("a time limit beside problem.yaml counts unless problem.yaml has one", () => {
   const limitOf = (texts: PackageTexts) => read({ ...PACKAGES.sum, ...texts }).timing.limitSecs;
   const ini = (line: string) => ({

@@ -32,7 +32,13 @@ test("a wrong package is rejected with its file and line", () => {
     ],
     [{ "problem.yaml": `${HEAD}type: [interactive, submit-answer]\n` }, /^problem\.yaml:3: type: .*exclude/],
     [{ "problem.yaml": `${HEAD}type: [scoring, scoring]\n` }, /^problem\.yaml:3: type: scoring is given twice/],
-    [{ "problem.yaml": `${HEAD}type: scoring\nconstants: {a: 1}\n` }, /^problem\.yaml:4: constants/],
+    [{ "problem.yaml": `${HEAD}type: scoring\nconstants: {1a: 1}\n` }, /^problem\.yaml:4: constants\.1a: /],
+    [{ "problem.yaml": `${HEAD}type: scoring\nconstants: {a: {tex: 1}}\n` }, /^problem\.yaml:4: constants\.a: /],
+    [
+      { "problem.yaml": `${HEAD}type: scoring\nconstants: {a: ${"x".repeat(1_001)}}\n` },
+      /^problem\.yaml:4: constants: a value/,
+    ],
+    [{ "problem.yaml": `${HEAD}type: scoring\nlanguages: []\n` }, /^problem\.yaml:4: languages: /],
     [
       { "problem.yaml": `${HEAD}type: scoring\nlimits:\n  validation_passes: 3\n` },
       /^problem\.yaml:5: limits\.validation_passes: only for multi-pass/,
@@ -217,10 +223,6 @@ test("a validator does not have the place of a directory of its box", () => {
 
 test("a wrong package in the older format is rejected with its file and line", () => {
   for (const [changes, error] of [
-    [
-      { "problem.yaml": "problem_format_version: 2025-09\nname: a\nlanguages: [cpp]\n" },
-      /^problem\.yaml:3: languages: only all is supported/,
-    ],
     [{ "problem.yaml": "name: a\nvalidation: custom magic\n" }, /^problem\.yaml:2: validation: magic after custom/],
     [
       { "problem.yaml": "name: a\nvalidation: default interactive\n" },
