@@ -143,7 +143,6 @@ function limitsOf({ value, fault }: Task, languages: Languages) {
   const { run, problem, outputBytes } = limitsOfPackage(
     given,
     {
-      value,
       fault: ([, key], message) => {
         const name = names[key as keyof typeof names];
         return fault([name], message.replace(/^limits\.\w+/, name));

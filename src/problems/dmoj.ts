@@ -137,7 +137,7 @@ const MAX_GENERATORS = 10;
 
 /** Reads a package of DMOJ: init.yml with test data. Time and memory limits are not part of it. @throws PackageError */
 export function readDmoj(files: PackageFiles, languages: Languages): ProblemPackage {
-  const init = readYaml(files, DMOJ_FILE, initFile, "1.1") as Init;
+  const init = readYaml(files, DMOJ_FILE, initFile, { version: "1.1" }) as Init;
   const { test_cases: given, pretest_test_cases: pretests, ...root } = init.value;
   const harness = readHarness(init, files, languages);
   const checkers = readCheckers(init, files, languages);

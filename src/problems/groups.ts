@@ -245,7 +245,8 @@ export function legacyGroups(
   const read = new Map<string, Read<z.output<typeof legacyGroup>>>();
   for (const path of files.keys()) {
     const found = /^data\/(?:(.+)\/)?testdata\.yaml$/.exec(path);
-    if (found) read.set(found[1] ?? "", readYaml(files, path, legacyGroup) as Read<z.output<typeof legacyGroup>>);
+    if (found)
+      read.set(found[1] ?? "", readYaml(files, path, legacyGroup, { repeated: "last" }) as Read<z.output<typeof legacyGroup>>);
   }
   /** The setting of the nearest directory that has it, from the inner directory to `data`; undefined if none has it. */
   const nearest = <K extends keyof z.output<typeof legacyGroup>>(directories: readonly string[], key: K) => {
@@ -352,17 +353,14 @@ export function legacyGroups(
     if (!scoring) return passFailGroups(names, directories);
     const isIgnored = !isCustom([]) && modesOf([]).includes("ignore_sample");
     const pointsIn = new Map(names.map((name) => [name, pointsOf(name)]));
+    const beforeSecret = breaks([]) && directories.includes("sample") ? ["sample"] : [];
     const toGroup = (name: string): TestGroup => {
       const [parent = ""] = directoriesOf(name);
       if (!isIgnored) return legacyGroupOf(name, parent, []);
       if (parent !== "") return legacyGroupOf(name, parent, []);
       // The points of an ignored sample do not count, but the rest can end with its rejection.
       const isSample = name === "sample";
-      const group = legacyGroupOf(
-        name,
-        null,
-        !isSample && breaks([]) && directories.includes("sample") ? ["sample"] : [],
-      );
+      const group = legacyGroupOf(name, null, isSample ? [] : beforeSecret);
       return isSample ? { ...group, rule: "all", points: 0, ...(!breaks([]) && { passes: "always" }) } : group;
     };
     const groups = [...(isIgnored ? [] : [legacyGroupOf("", null, [])]), ...directories.map(toGroup)];

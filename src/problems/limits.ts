@@ -101,7 +101,7 @@ export function ceilingOf(name: LimitOfPackage, languages: Languages): number {
  */
 export function limitsOfPackage(
   given: { readonly [L in keyof typeof LIMITS]?: number | undefined },
-  read: Read<unknown>,
+  read: Pick<Read<unknown>, "fault">,
   languages: Languages,
 ): LimitsOfPackage {
   const refuse = (name: string, most: string) => read.fault(["limits", name], `limits.${name}: ${most}`);

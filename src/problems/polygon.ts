@@ -156,7 +156,6 @@ function limitsOf(testset: XmlElement, languages: Languages) {
   const { run, problem } = limitsOfPackage(
     given,
     {
-      value: given,
       fault: ([, key], message) => {
         const name = names[key as keyof typeof names];
         return fault(needed(testset, name), message.replace(/^limits\.\w+/, name));

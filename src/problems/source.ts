@@ -76,7 +76,9 @@ export function toProgram(
   const named = entrypoint === undefined ? [] : [entrypoint, `${entrypoint}${extname(first)}`];
   const candidates = [...named, language.source, "__main__.py", "Main.java", "main.py"];
   const entry = candidates.find((name) => files.has(name)) ?? first;
-  return { language, program: programOf(contentsOf({ path, files }), entry) };
+  const content = contentsOf({ path, files });
+  if (given.language === undefined && language.name === "python" && isPython2(content, entry)) return null;
+  return { language, program: programOf(content, entry) };
 }
 
 /** Scripts in the directory of a program: the first one makes its executable files, the second one is what is run. */
@@ -123,6 +125,14 @@ function programOf(files: readonly WorkFile[], entry: string): Program {
   const options = { files, entry: toFilePath(entry), args: [], env: {}, limits: {} };
   return { code: Buffer.alloc(0), stdin: Buffer.alloc(0), options };
 }
+
+/** Both versions of Python have the same ending; the format tells them apart by the first line of the program. */
+function isPython2(files: readonly WorkFile[], entry: string): boolean {
+  const data = files.find(({ name }) => name === entry)?.data;
+  return /^#!.*python2/.test(data?.toString("latin1", 0, MAX_FIRST_LINE) ?? "");
+}
+
+const MAX_FIRST_LINE = 200;
 
 /** Finds the language whose source files have the ending of a file, or else the language that has this ending as its name or alias. */
 function languageOf(name: string, languages: Languages): Language | undefined {

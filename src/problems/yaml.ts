@@ -28,16 +28,23 @@ export interface Read<T> {
   readonly text: (path: readonly PropertyKey[]) => string | undefined;
 }
 
+/** How a file is read. */
+export interface YamlOptions {
+  /** With 1.1, `yes` is true and 010 is 8, as for PyYAML, but `y` is a text. */
+  readonly version?: YamlVersion;
+  /** What a key that is given twice is: a fault, or the last of its values, as for the usual reader of the format legacy. */
+  readonly repeated?: "fault" | "last";
+}
+
 /**
  * Reads a YAML file, and checks it by a schema.
- * @param version with 1.1, `yes` is true and 010 is 8, as for PyYAML, but `y` is a text.
  * @returns undefined if the package has no such file. @throws PackageError with the line of the first fault.
  */
 export function readYaml<T>(
   files: PackageFiles,
   path: string,
   schema: z.ZodType<T>,
-  version: YamlVersion = "1.2",
+  options: YamlOptions = {},
 ): Read<T> | undefined {
   const size = sizeOf(files, path);
   if (size === undefined) return undefined;
@@ -46,7 +53,7 @@ export function readYaml<T>(
     throw new PackageError(path, `all YAML files together have at most ${MAX_BYTES_OF_ALL} bytes`);
   const bytes = files.get(path) as Buffer;
   const lines = new LineCounter();
-  const document = parse(bytes.toString("utf8"), path, lines, version);
+  const document = parse(bytes.toString("utf8"), path, lines, options);
   const fault = (part: readonly PropertyKey[], message: string) => {
     for (let depth = part.length; depth >= 0; depth--) {
       const node = document.getIn(part.slice(0, depth), true) as { range?: [number, number, number] } | undefined;
@@ -75,7 +82,12 @@ const PLAIN_TAGS = new Set(
 type YamlPosition = number | readonly number[] | { readonly offset: number };
 
 /** Parses one document. Stops at the first error: the library would collect one for each character. */
-function parse(source: string, path: string, lines: LineCounter, version: YamlVersion): Document {
+function parse(
+  source: string,
+  path: string,
+  lines: LineCounter,
+  { version = "1.2", repeated = "fault" }: YamlOptions,
+): Document {
   const fail = (message: string, offset: number) => new PackageError(path, message, lines.linePos(offset).line);
   let compared = 0;
   let first: PackageError | undefined;
@@ -89,7 +101,7 @@ function parse(source: string, path: string, lines: LineCounter, version: YamlVe
     version,
     uniqueKeys: (a, b) => {
       if (++compared > MAX_COMPARED) onError(b.range[0], "", "has too many keys");
-      return isScalar(a) && isScalar(b) && a.value === b.value;
+      return repeated === "fault" && isScalar(a) && isScalar(b) && a.value === b.value;
     },
   });
   Object.assign(composer, { onError });

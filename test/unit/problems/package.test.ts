@@ -5,6 +5,7 @@ import { loadLanguages } from "../../../src/languages/load.ts";
 import { defaultValidator } from "../../../src/problems/default-validator.ts";
 import { matches } from "../../../src/problems/expectations.ts";
 import { readProblem } from "../../../src/problems/package.ts";
+import { readSubmissions } from "../../../src/problems/submissions.ts";
 import { argumentsOf } from "../../../src/problems/verify.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { PACKAGES, type PackageTexts, toFiles } from "../../support/problems/packages.ts";
@@ -105,6 +106,29 @@ test("the format legacy finds a single validator in output_validator/ as well, a
   for (const path of ["output_validator/check/check.py", "output_validator/check.py"])
     assert.equal(read({ "problem.yaml": head, ...without, [path]: code }).definition.checker.type, "program", path);
   assert.throws(() => read({ ...PACKAGES.near, "output_validator/check.py": code }), /second output validator/);
+});
+
+test("the last of two values of a key counts in testdata.yaml, as for Kattis, and elsewhere a key has one", () => {
+  const twice = "accept_score: 30\naccept_score: 40\ngrader_flags: min\n";
+  const { tests } = read({ ...PACKAGES.root, "data/secret/1-exact/testdata.yaml": twice }).definition;
+  assert.equal(tests[1]?.points, 40);
+  assert.throws(
+    () => read({ ...PACKAGES.sum, "problem.yaml": "name: a\nname: b\n" }),
+    /^PackageError: problem\.yaml:2: /,
+  );
+});
+
+test("a program whose first line names Python 2 is in a language that is not installed", () => {
+  const python2 = "#!/usr/bin/env python2\nprint 3\n";
+  const files = toFiles({
+    ...PACKAGES.sum,
+    "submissions/accepted/sum.py": python2,
+    "submissions/accepted/two/main.c": "",
+  });
+  const found = readSubmissions(files, readProblem(files, languages), languages);
+  const languageOf = (name: string) =>
+    found.find(({ path }) => path.endsWith(`/${name}`))?.found?.language.name ?? null;
+  assert.deepEqual([languageOf("sum.py"), languageOf("waits.py")], [null, "python"]);
 });
 
 test("a program with a script of its own has it as its compiler, or as what is run", () => {
