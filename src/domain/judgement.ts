@@ -93,6 +93,8 @@ export interface Definition {
   readonly passFail?: true;
   /** What a package states for the program and for the checker; absent: the defaults of judgements hold. */
   readonly limits?: ProblemLimits;
+  /** Names of the languages that a program can have; absent: all. Some of them may not be installed. */
+  readonly languages?: readonly string[];
 }
 
 /** The limits of a problem that hold for all of its tests. */

@@ -95,7 +95,6 @@ export function readCms(files: PackageFiles, languages: Languages): ProblemPacka
     inputs: [],
     outputs: [],
     inputValidators: [],
-    languages: null,
     grader: null,
     stop: "never",
     ...readSolutions(files, value.name ?? value.nome_breve ?? ""),

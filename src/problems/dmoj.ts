@@ -225,7 +225,6 @@ export function readDmoj(files: PackageFiles, languages: Languages): ProblemPack
     inputs: [],
     // The checker must accept each answer.
     outputs,
-    languages: null,
     inputValidators: [],
     submissions: [],
     grader: null,

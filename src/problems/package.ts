@@ -13,7 +13,7 @@ import type { Grader } from "./grader.ts";
 import { limits2025, limitsLegacy, limitsOfPackage, timeLimitBeside } from "./limits.ts";
 import type { Makings } from "./makers.ts";
 import { POLYGON_FILE, readPolygon } from "./polygon.ts";
-import { type Source, sourcesIn, submissionsOf, toProgram } from "./source.ts";
+import { languageName, type Source, sourcesIn, submissionsOf, toProgram } from "./source.ts";
 import { type InputTest, type OutputTest, type PackageTest, readTests } from "./tests.ts";
 import { checkUnread, VALIDATORS } from "./unread.ts";
 import { type Read, readYaml } from "./yaml.ts";
@@ -51,8 +51,6 @@ export interface ProblemPackage {
   readonly inputs: readonly InputTest[];
   /** Outputs that the output validator must accept or reject. */
   readonly outputs: readonly OutputTest[];
-  /** The languages that submissions can have, by the codes of the format; null for all. */
-  readonly languages: readonly string[] | null;
   readonly inputValidators: readonly Source[];
   /** The exit code with which an input validator accepts; 42 if it is absent. */
   readonly validatorAccepts?: number;
@@ -197,12 +195,12 @@ export function readProblem(given: PackageFiles, languages: Languages): ProblemP
       tests: tests.map(({ meta }) => ({ ...meta, limits: run })),
       ...(!head.scoring && { passFail: true as const }),
       limits: problemLimits,
+      ...(head.languages && { languages: head.languages.map(languageName) }),
     },
     checker: validator?.program ?? null,
     tests,
     inputs,
     outputs,
-    languages: head.languages,
     inputValidators: [...sourcesIn(files, "input_validators"), ...sourcesIn(files, "input_format_validators")],
     submissions: submissionsOf(files),
     grader: graderFlags.size > 0 ? readGrader(files, languages, graderFlags) : null,

@@ -83,7 +83,6 @@ export function readPolygon(files: PackageFiles, languages: Languages): ProblemP
     outputs,
     inputValidators: validators.map((one) => sourceOf(one, files)),
     validatorAccepts: 0,
-    languages: null,
     grader: null,
     stop: "never",
     ...submissions,

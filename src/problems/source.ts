@@ -45,9 +45,9 @@ function byName(files: PackageFiles): [string, PackageFiles][] {
 /** Codes of the format for languages that have another name here. */
 const CODES: Readonly<Record<string, string>> = { python3: "python" };
 
-/** The language with a code of the format; undefined if it is not installed. */
-export function languageOfCode(code: string, languages: Languages): Language | undefined {
-  return languages.resolve(Object.hasOwn(CODES, code) ? (CODES[code] ?? "") : code);
+/** The name of the language with a code of the format. */
+export function languageName(code: string): string {
+  return Object.hasOwn(CODES, code) ? (CODES[code] ?? "") : code;
 }
 
 /**
@@ -66,7 +66,7 @@ export function toProgram(
     const language = languageOf(name, languages);
     return language ? [{ name, language }] : [];
   });
-  const language = given.language === undefined ? found[0]?.language : languageOfCode(given.language, languages);
+  const language = given.language === undefined ? found[0]?.language : languages.resolve(languageName(given.language));
   if (!language) return null;
   const [first = [...files.keys()][0] ?? ""] = found.flatMap((one) => (one.language === language ? [one.name] : []));
   const other = found.find((one) => one.language !== language);

@@ -10,7 +10,7 @@ import { type JudgedSubmission, judgeSubmission, timeLimitOf } from "./judge-sub
 import { ceilingOf } from "./limits.ts";
 import { makeTests } from "./makers.ts";
 import type { ProblemPackage } from "./package.ts";
-import { languageOfCode, type Source, toProgram } from "./source.ts";
+import { type Source, toProgram } from "./source.ts";
 import { readSubmissions, SUBMISSIONS } from "./submissions.ts";
 import { runSecs, withTimeLimit } from "./timing.ts";
 
@@ -90,7 +90,8 @@ export async function verify(
   const submissions: VerifiedSubmission[] = [];
   for (const one of judged) {
     const verified = await verifySubmission(one, problem, limit.limitSecs, judge);
-    const isAllowed = problem.languages?.some((code) => languageOfCode(code, languages) === one.language) ?? true;
+    const permitted = problem.definition.languages;
+    const isAllowed = permitted?.some((name) => languages.resolve(name) === one.language) ?? true;
     const other = `is in ${one.language.name}, which languages of problem.yaml does not permit`;
     submissions.push(isAllowed ? verified : { ...verified, faults: [...verified.faults, other] });
   }

@@ -292,8 +292,8 @@ export function checkProblem(
   const { submit } = program;
   const language = languages.resolve(submit.language);
   if (!language) return;
-  if (permitted && !isAmong(permitted, language))
-    throw invalid("language", `is no language of the problem, which has ${permitted.join(", ")}`);
+  if (permitted && !isAmong(permitted, language) && !permitted.some((name) => languages.resolve(name) === language))
+    throw invalid("language", `the problem permits only ${permitted.join(", ")}`);
   const { compile, execute } = languages.ceilingsFor(language, submit.profile);
   for (const { limits } of tests) checkCeilings("problem.limits", limits, language, execute);
   if (compile) checkCeilings("problem.limits.compile", stated.compile ?? {}, language, compile);

@@ -144,6 +144,17 @@ onEachDatabase((open) => {
   });
 });
 
+test("a problem permits the languages that its package names, and no others", LIMIT, async (t) => {
+  const { put, judge } = await importing(t, temporaryStore);
+  const { factors } = PACKAGES;
+  const head = `${factors["problem.yaml"]}languages: [python3, cobol]\n`;
+  const { json } = await put(zipOf(membersOf({ ...factors, "problem.yaml": head }, "few/")));
+  const program = { code: "x", problem: json.id };
+  assert.equal((await judge({ language: "python", ...program })).status, 202);
+  const refused = await judge({ language: "c", ...program });
+  assert.deepEqual([refused.status, refused.json.error], [400, "language: the problem permits only python, cobol"]);
+});
+
 test("an invalid package is rejected with file and line, and stores nothing", LIMIT, async (t) => {
   const { put, get } = await importing(t, temporaryStore);
   const { factors } = PACKAGES;
