@@ -84,7 +84,7 @@ export interface Definition {
   /** The groups, in the order of their first tests. */
   readonly groups: readonly TestGroup[];
   readonly tests: readonly TestMeta[];
-  /** The languages of submissions, by their names or the endings of their source files; any language if absent. */
+  /** The languages of submissions, by names or the endings of their source files; absent: all. Some of them may not be installed. */
   readonly languages?: readonly string[];
   /**
    * Set if checkers can only accept or reject, because the request has neither points nor groups, or the problem has no scores.
@@ -93,8 +93,6 @@ export interface Definition {
   readonly passFail?: true;
   /** What a package states for the program and for the checker; absent: the defaults of judgements hold. */
   readonly limits?: ProblemLimits;
-  /** Names of the languages that a program can have; absent: all. Some of them may not be installed. */
-  readonly languages?: readonly string[];
 }
 
 /** The limits of a problem that hold for all of its tests. */

@@ -246,7 +246,10 @@ export function legacyGroups(
   for (const path of files.keys()) {
     const found = /^data\/(?:(.+)\/)?testdata\.yaml$/.exec(path);
     if (found)
-      read.set(found[1] ?? "", readYaml(files, path, legacyGroup, { repeated: "last" }) as Read<z.output<typeof legacyGroup>>);
+      read.set(
+        found[1] ?? "",
+        readYaml(files, path, legacyGroup, { repeated: "last" }) as Read<z.output<typeof legacyGroup>>,
+      );
   }
   /** The setting of the nearest directory that has it, from the inner directory to `data`; undefined if none has it. */
   const nearest = <K extends keyof z.output<typeof legacyGroup>>(directories: readonly string[], key: K) => {

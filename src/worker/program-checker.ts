@@ -214,7 +214,9 @@ function decisionOf(spec: ProgramChecker, report: StepReport, points: number | n
   const by = exitCode === null ? `signal ${signal}` : `exit code ${exitCode}`;
   const { acceptedShare = 1 } = spec;
   const checked =
-    exitCode === null ? null : INTERFACES[spec.interface].result(endedOf(exitCode, report, spec), points, acceptedShare);
+    exitCode === null
+      ? null
+      : INTERFACES[spec.interface].result(endedOf(exitCode, report, spec), points, acceptedShare);
   if (!checked) return failed(`the ${who} ended as ${verdict} with ${by}${without(spec, exitCode)}${tail(report)}`);
   const next =
     spec.passes === undefined

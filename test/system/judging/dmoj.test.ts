@@ -301,7 +301,7 @@ test("a signature of DMOJ is graded with the program of the package, also when i
   assert.equal((await on("c", { code: "int sum(int a, int b) { return 0; }", files: forged })).verdict, "WA");
   const refused = await product().ask("POST", "/api/judgements", { language: "python", code: "print(5)", problem });
   assert.equal(refused.status, 400);
-  assert.match(JSON.stringify(refused.json), /is no language of the problem, which has \.c, \.cpp/);
+  assert.match(JSON.stringify(refused.json), /the problem permits only \.c, \.cpp/);
   const again = await product().ask("POST", `/api/judgements/${first.id}/rejudge`);
   assert.equal(again.status, 202, JSON.stringify(again.json));
   const rejudged = await product().ask("GET", `/api/judgements/${(again.json as { id: string }).id}?wait=true`);

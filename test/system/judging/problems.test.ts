@@ -303,7 +303,7 @@ test(
       /increment\.py: graders\/best: writes no verdict with a score/,
     );
     const limited = "name: Nested\ntype: scoring\nlimits: {validation_time: 1}\n";
-  const endless = { ...GRADED, "problem.yaml": limited, "graders/best/best.py": "while True: pass\n" };
+    const endless = { ...GRADED, "problem.yaml": limited, "graders/best/best.py": "while True: pass\n" };
     assert.match(faultsOf(await verified(endless)).join("\n"), /increment\.py: graders\/best: the grader ends as TLE/);
     await assert.rejects(imported(GRADED), /^PackageError: graders\/best: a grader of the package is not supported/);
   },
