@@ -12,7 +12,7 @@ export function problemsCommand(): Command {
   problems
     .command("verify")
     .description(
-      "Run the validators and the submissions of a problem package in the format legacy, 2025-09 or DMOJ, without a service. Print a table of the submissions, the time limit and the faults. Submissions in languages that are not installed are skipped. The exit code is 0 only if there is no fault and all other submissions meet the expectations of the package. For a directory that contains packages, print for each of them whether it can be read, whether it has no fault, and each fault, as soon as it has ended.",
+      "Run the validators and the submissions of a problem package in the format legacy or 2025-09, or of DMOJ, Polygon or CMS, without a service. Print a table of the submissions, the time limit and the faults. Submissions in languages that are not installed are skipped. The exit code is 0 only if there is no fault and all other submissions meet the expectations of the package. For a directory that contains packages, print for each of them whether it can be read, whether it has no fault, and each fault, as soon as it has ended.",
     )
     .argument("<directory|zip>", "problem package, or a directory that contains packages")
     .option("--json", "print the result as JSON; for several packages, one line for each of them")

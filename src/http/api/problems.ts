@@ -48,7 +48,7 @@ export const importProblem = route({
   path: "/api/problems",
   summary: "Import a problem",
   description:
-    "Imports a problem package, sent as a ZIP archive in the Kattis formats `legacy` and `2025-09`, or in the format of DMOJ. A package whose " +
+    "Imports a problem package, sent as a ZIP archive in the Kattis formats `legacy` and `2025-09`, or in the format of DMOJ, Polygon or CMS. A package whose " +
     "programs make tests is refused: the command `assay problems import` runs such programs. The package " +
     "becomes the current version of the problem that `name` names. Importing the same content again changes nothing. An import " +
     "counts against the rate limit as one request for each 16 MiB of its unpacked files. If its tests together are larger than " +
