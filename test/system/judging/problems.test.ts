@@ -309,6 +309,14 @@ test(
   },
 );
 
+test("a script that fails, or builds no program, is an error of the compiler", LIMIT, async () => {
+  const build = "output_validators/check/build";
+  const given = async (script: string) =>
+    faultsOf(await verified({ ...PACKAGES.scripted, [build]: `#!/bin/sh\n${script}\n` })).join("\n");
+  assert.match(await given("echo no >&2; exit 1"), /double\.py: IE on secret\/1: the checker does not compile.*no/);
+  assert.match(await given("true"), /double\.py: IE on secret\/1: .*there is no program with the name run/);
+});
+
 test("an interactor or a validator with passes that fails is a fault of the package", LIMIT, async () => {
   const crashes = { ...PACKAGES.guess, "output_validator/interact.cpp": "int main() { return 1; }\n" };
   assert.match(
