@@ -111,8 +111,9 @@ async function pack(path: string, { name, timeLimit, launcherSocket }: ImportFla
   if (process.stdout.isTTY) throw new ConfigError("start it as ./assay problems import");
   process.stdout.once("error", () => process.exit(1)); // the other process has ended, with the reason
   const [{ files }, languages] = [await readPackage(path), installedLanguages()];
-  const withJudge = async <T>(work: (judge: LocalJudge) => Promise<T>): Promise<T> => {
-    if (launcherSocket === undefined) throw new ConfigError("the package has changed since the command began");
+  /** @param need why the package needs a launcher. Without `--probe`, set-up starts none. */
+  const withJudge = async <T>(need: string, work: (judge: LocalJudge) => Promise<T>): Promise<T> => {
+    if (launcherSocket === undefined) throw new PackageError("the package", need);
     const slot = await Slot.open(launcherSocket);
     try {
       return await work(new LocalJudge(slot, languages));
@@ -121,8 +122,9 @@ async function pack(path: string, { name, timeLimit, launcherSocket }: ImportFla
     }
   };
   const runs: PackageRuns = {
-    make: (makings) => withJudge((judge) => makeTests(makings, judge, sayStep)),
-    measure: (problem) => withJudge((judge) => measureTimeLimit(files, problem, judge, languages, sayStep)),
+    make: (makings) => withJudge("has tests that its programs make", (judge) => makeTests(makings, judge, sayStep)),
+    measure: (problem) =>
+      withJudge(`has no time limit: ${WAYS}`, (judge) => measureTimeLimit(files, problem, judge, languages, sayStep)),
   };
   await writeImport(await openImport(files, languages, { name, timeLimitSecs: timeLimit }, runs), process.stdout);
 }
