@@ -111,7 +111,8 @@ with_launcher() {
   set -- "$@" env -i PATH="$PATH" "$launcher_program" --socket "$socket" --client-uid "$launcher_client" \
     --image "$image/rootfs" --instance "$instance" --uid-base "$uid_base" --slots "$launcher_slots"
   [ -z "$image_in_memory" ] || set -- "$@" --lock-image "$image_in_memory"
-  for ceiling in $(launcher_ceilings); do
+  ceilings=$(launcher_ceilings) && [ -n "$ceilings" ] || fail "the ceilings of the launcher cannot be computed"
+  for ceiling in $ceilings; do
     set -- "$@" --ceiling "$ceiling"
   done
   "$@"

@@ -21,7 +21,7 @@ const MAX_SOURCE_BYTES = 1_048_576;
 export const NO_CEILINGS: Ceilings = { compile: {}, execute: {}, sourceBytes: DEFAULT_SOURCE_BYTES };
 
 /** A checker gets the output in one message with the input, the answer and its own compiled files, which have up to 40 MiB. */
-const MAX_OUTPUT_BYTES = 24 * 1_048_576;
+export const MAX_OUTPUT_BYTES = 24 * 1_048_576;
 
 const SOURCE = "source_bytes";
 const COMPILE = "compile_";
@@ -44,7 +44,7 @@ export function parseCeilings(text: string): Ceilings | string {
   const known = new Set<string>();
   for (const item of text.split(",").map((one) => one.trim())) {
     if (item === "") continue;
-    const found = /^([a-z_]+)=(\d{1,12}(?:\.\d{1,3})?)$/.exec(item);
+    const found = /^([a-z_]+)=(\d{1,12})$/.exec(item);
     if (!found) return `must be NAME=VALUE, separated by commas, got '${item.slice(0, 60)}'`;
     const [, name = "", digits = ""] = found;
     const value = Number(digits);
@@ -61,8 +61,7 @@ export function parseCeilings(text: string): Ceilings | string {
     const { limit, scale, least } = LIMIT_FIELDS[field];
     const { key }: LimitRow = LIMITS[limit];
     const most = (limit === "stdoutBytes" ? MAX_OUTPUT_BYTES : key.largest) / scale;
-    if (value < least || value > most || !Number.isInteger(value * scale))
-      return `${name} must be from ${least} to ${most}`;
+    if (value < least || value > most) return `${name} must be from ${least} to ${most}`;
     (name.startsWith(COMPILE) ? compile : execute)[field] = value;
   }
   return { compile, execute, sourceBytes };

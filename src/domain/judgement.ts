@@ -1,5 +1,5 @@
 import type { Checked, CheckerSpec } from "./check.ts";
-import type { ProfileName, RequestedLimits, StatedLimits } from "./limits.ts";
+import type { ProfileName, RequestedLimits, StatedLimits, TestLimits } from "./limits.ts";
 import type { Outcome } from "./outcome.ts";
 import type { StreamFiles } from "./program-options.ts";
 import type { Status } from "./submission.ts";
@@ -103,15 +103,35 @@ export interface ProblemLimits {
   readonly checker?: StatedLimits;
   /** The most bytes of all files of the program. */
   readonly codeBytes?: number;
+  /** What holds where nothing is stated, as far as the ceilings permit it. */
+  readonly defaults?: StatedLimits & { readonly checker?: StatedLimits };
 }
 
+/** An expression gets as much output as when the program is no run of a judgement: matching needs memory for each byte. */
+const EXPRESSION_OUTPUT_BYTES = 1_048_576;
+
 /** What a problem states for the steps of a program on this test, and for those of the checker. */
-export function statedLimits(
-  { tests, limits = {} }: Definition,
+export function limitsOfTest(
+  { tests, checker: usual, limits = {} }: Definition,
   test: number,
-): { readonly limits: StatedLimits; readonly checkerLimits: StatedLimits } {
-  const { compile = {}, checker = {} } = limits;
-  return { limits: { compile, execute: tests[test]?.limits ?? {} }, checkerLimits: checker };
+): { readonly limits: TestLimits; readonly checkerLimits: TestLimits } {
+  const { compile = {}, defaults = {} } = limits;
+  const { limits: execute = {}, checker: own = usual } = tests[test] ?? {};
+  const output = own.type === "regex" ? { stdout_bytes: EXPRESSION_OUTPUT_BYTES } : {};
+  return {
+    limits: {
+      stated: { compile, execute },
+      defaults: { compile: defaults.compile ?? {}, execute: { ...defaults.execute, ...output } },
+    },
+    checkerLimits: checkerLimitsOf({ limits }),
+  };
+}
+
+/** What a problem states for its checker and its validators. */
+export function checkerLimitsOf({
+  limits: { checker = {}, defaults = {} } = {},
+}: Pick<Definition, "limits">): TestLimits {
+  return { stated: checker, defaults: defaults.checker ?? {} };
 }
 
 /** The most runs that a judgement can need, because the checker of a test may ask for several passes. */

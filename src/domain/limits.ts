@@ -181,6 +181,12 @@ export interface StatedLimits {
   readonly execute?: RequestedLimits;
 }
 
+/** What a problem states for the steps of a program, and what holds otherwise, as far as the ceilings permit it. */
+export interface TestLimits {
+  readonly stated?: StatedLimits;
+  readonly defaults?: StatedLimits;
+}
+
 /** Limits of the two steps. `compile` is absent where a language has no compile step. */
 export interface StepLimits {
   readonly compile?: Limits;

@@ -23,7 +23,7 @@ const MAX_NAMES = 8;
  * pattern. Control characters, those that set the direction of text, and other invisible ones could make a name look like another one.
  * U+FFFD is in texts that were decoded wrongly.
  */
-const FORBIDDEN = String.raw`[\p{DI}\/\\:*?"<>\|\uFFFD]`;
+const FORBIDDEN = String.raw`[\p{DI}\u2800\/\\:*?"<>\|\uFFFD]`;
 const FIRST = String.raw`[[\p{L}\p{N}\p{P}\p{S}]--${FORBIDDEN}--[\-.@]]`;
 const LAST = String.raw`[[\p{L}\p{M}\p{N}\p{P}\p{S}]--${FORBIDDEN}]`;
 const PLAIN_NAME = new RegExp(`^${FIRST}(?:[${LAST}\\p{Zs}]*${LAST})?$`, "v");

@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import type { z } from "zod";
 import { type Ceilings, NO_CEILINGS } from "../domain/ceilings.ts";
 import type { Command, Language, LimitOverrides, StepOverrides } from "../domain/language.ts";
-import { type Limits, PROFILE_NAMES, type ProfileName, type StatedLimits, type StepLimits } from "../domain/limits.ts";
+import { type Limits, PROFILE_NAMES, type ProfileName, type StepLimits, type TestLimits } from "../domain/limits.ts";
 import { OperatorError } from "../domain/operator-error.ts";
 import { readPack } from "./packs.ts";
 import { brokenRules } from "./rules.ts";
@@ -28,10 +28,10 @@ export interface Languages {
   list(): readonly Language[];
   /** The limits of a language in a profile. `compile` is absent if the language has no compile step. */
   limitsFor(language: Language, profile: ProfileName): StepLimits;
-  /** The limits for a run on a test. @param stated what the problem states. */
-  limitsForTest(language: Language, profile: ProfileName, stated: StatedLimits): StepLimits;
-  /** The limits of a checker, an interactor or a validator. @param stated what the problem states. */
-  limitsForChecker(language: Language, stated: StatedLimits): StepLimits;
+  /** The limits for a run on a test. */
+  limitsForTest(language: Language, profile: ProfileName, limits: TestLimits): StepLimits;
+  /** The limits of a checker, an interactor or a validator. */
+  limitsForChecker(language: Language, limits: TestLimits): StepLimits;
   /** The highest limits that a problem can state for programs in this language. */
   ceilingsFor(language: Language, profile: ProfileName): StepLimits;
   allLimits(language: Language): LanguageLimits;
@@ -214,19 +214,23 @@ export function fromPlain({ languages, mostSourceBytes }: PlainLanguages): Langu
     if (!found) throw new Error(`there is no language ${name}`);
     return found.limits;
   };
-  const stating = (limits: StepLimits, stated: StatedLimits, ceilings: StepLimits) =>
-    eachStep(limits, (own, step) => withChanges(own, fromFields(stated[step] ?? {}), ceilings[step] ?? own));
+  const stating = (limits: StepLimits, { stated = {}, defaults = {} }: TestLimits, ceilings: StepLimits) =>
+    eachStep(limits, (own, step) => {
+      const ceiling = ceilings[step] ?? own;
+      const usual = atMost(fromFields(defaults[step] ?? {}), ceiling);
+      return withChanges(own, { ...usual, ...fromFields(stated[step] ?? {}) }, ceiling);
+    });
   return {
     resolve: (nameOrAlias) => byName.get(nameOrAlias)?.language,
     list: () => list,
     limitsFor: (language, profile) => allLimits(language).profiles[profile],
-    limitsForTest: (language, profile, stated) => {
+    limitsForTest: (language, profile, limits) => {
       const { tests, ceilings } = allLimits(language);
-      return stating(tests[profile], stated, ceilings[profile]);
+      return stating(tests[profile], limits, ceilings[profile]);
     },
-    limitsForChecker: (language, stated) => {
+    limitsForChecker: (language, limits) => {
       const { checker, ceilings } = allLimits(language);
-      return stating(checker, stated, ceilings.judge);
+      return stating(checker, limits, ceilings.judge);
     },
     ceilingsFor: (language, profile) => allLimits(language).ceilings[profile],
     allLimits,

@@ -44,9 +44,11 @@ export function withChanges(limits: Limits, changes: Partial<Limits>, ceiling: L
   const leastWallMs = Math.min(Math.round(cpuMs * WALL_PER_CPU), ceiling.wallMs);
   const hasMoreTime = changes.wallMs === undefined && cpuMs > limits.cpuMs;
   const hasMoreMemory = addressSpaceBytes !== null && memoryBytes > limits.memoryBytes;
+  const longestMs = hasMoreTime ? Math.max(wallMs, leastWallMs) : wallMs;
   return {
     ...changed,
-    wallMs: hasMoreTime ? Math.max(wallMs, leastWallMs) : wallMs,
+    wallMs: longestMs,
+    cpuMs: Math.min(cpuMs, longestMs),
     addressSpaceBytes: hasMoreMemory
       ? Math.max(addressSpaceBytes, memoryBytes * ADDRESS_SPACE_PER_MEMORY)
       : addressSpaceBytes,

@@ -1,4 +1,5 @@
 import {
+  checkerLimitsOf,
   combined,
   type Definition,
   earned,
@@ -76,7 +77,13 @@ export async function grade(
 
   async function graded(name: string, args: readonly string[], results: readonly Graded[]): Promise<Graded> {
     const input = results.map(({ verdict, score }) => `${formatVerdict(verdict)} ${score}\n`).join("");
-    const { result, output } = await judge.run(language, limits.checker ?? {}, program, Buffer.from(input), args);
+    const { result, output } = await judge.run(
+      language,
+      checkerLimitsOf({ limits }),
+      program,
+      Buffer.from(input),
+      args,
+    );
     if (result.verdict !== "AC")
       throw new PackageError(path, `the grader ends as ${result.verdict} for ${name}${tail(result.errorMessage)}`);
     const text = String(output?.stdout ?? "");

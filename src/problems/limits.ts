@@ -75,11 +75,9 @@ function limitOf(
   return { program, step, field, scale: isTime ? 1 : MIB, unit: isTime ? "s" : "MiB", byDefault };
 }
 
-const LEAST_MEMORY = LIMIT_FIELDS.memory_bytes.least / MIB;
-
 /** What the limits of a package mean for its runs. */
 export interface LimitsOfPackage {
-  /** The limits of each run, without the time limit. */
+  /** What the package states for each run, without the time limit. */
   readonly run: RequestedLimits;
   /** The limits of all other steps. */
   readonly problem: ProblemLimits;
@@ -95,8 +93,8 @@ export function ceilingOf(name: LimitOfPackage, languages: Languages): number {
 }
 
 /**
- * The limits of a package. A limit that it does not state has the default of the format, and so has one that it states with this value: if
- * the ceiling is lower than the default, the ceiling holds.
+ * The limits of a package. A limit that has the value of the format's default counts as not stated: if the ceiling is lower than the
+ * default when a program is judged, the ceiling holds.
  * @throws PackageError for a limit that is too low, or above its ceiling.
  */
 export function limitsOfPackage(
@@ -105,30 +103,44 @@ export function limitsOfPackage(
   languages: Languages,
 ): LimitsOfPackage {
   const refuse = (name: string, most: string) => read.fault(["limits", name], `limits.${name}: ${most}`);
-  const stated = {
-    submission: { compile: {}, execute: {} },
-    validator: { compile: {}, execute: {} },
-  } satisfies Record<PackageLimit["program"], Record<PackageLimit["step"], { [F in LimitField]?: number }>>;
+  const [stated, defaults] = [noLimits(), noLimits()];
   for (const name of Object.keys(PACKAGE_LIMITS) as LimitOfPackage[]) {
     const { program, step, field, scale, unit, byDefault }: PackageLimit = PACKAGE_LIMITS[name];
     const value = given[name];
-    const ceiling = ceilingOf(name, languages);
-    if (value !== undefined && value > ceiling && value !== byDefault)
+    const [least, ceiling] = [LIMIT_FIELDS[field].least / scale, ceilingOf(name, languages)];
+    const isStated = value !== undefined && value !== byDefault;
+    if (isStated && value < least) throw refuse(name, `at least ${least} ${unit}`);
+    if (isStated && value > ceiling)
       throw refuse(name, `the ceiling of this service is ${ceiling} ${unit} (ASSAY_CEILINGS)`);
     if (name === "time_limit") continue; // it can also come from other places (timing.ts, import.ts)
-    const limit = value ?? byDefault;
-    if (limit !== null) Object.assign(stated[program][step], { [field]: Math.min(limit, ceiling) * scale });
+    if (isStated) stated[program][step][field] = value * scale;
+    else if (byDefault !== null) defaults[program][step][field] = byDefault * scale;
   }
-  const { memory, code = DEFAULT_CODE_KIB } = given;
-  if (memory !== undefined && memory < LEAST_MEMORY) throw refuse("memory", `at least ${LEAST_MEMORY} MiB`);
-  if (code * KIB > languages.mostSourceBytes)
+  const { code = DEFAULT_CODE_KIB } = given;
+  if (code !== DEFAULT_CODE_KIB && code * KIB > languages.mostSourceBytes)
     throw refuse("code", `the ceiling of this service is ${languages.mostSourceBytes / KIB} KiB (ASSAY_CEILINGS)`);
-  const run: RequestedLimits = stated.submission.execute;
+  const {
+    stdout_bytes: outputBytes = Math.min(
+      defaults.submission.execute.stdout_bytes ?? 0,
+      ceilingOf("output", languages) * MIB,
+    ),
+  } = stated.submission.execute;
   return {
-    run,
-    problem: { compile: stated.submission.compile, checker: stated.validator, codeBytes: code * KIB },
-    outputBytes: run.stdout_bytes ?? 0,
+    run: stated.submission.execute,
+    problem: {
+      compile: stated.submission.compile,
+      checker: stated.validator,
+      codeBytes: code * KIB,
+      defaults: { ...defaults.submission, checker: defaults.validator },
+    },
+    outputBytes,
   };
+}
+
+type LimitsByProgram = Record<PackageLimit["program"], Record<PackageLimit["step"], { [F in LimitField]?: number }>>;
+
+function noLimits(): LimitsByProgram {
+  return { submission: { compile: {}, execute: {} }, validator: { compile: {}, execute: {} } };
 }
 
 const INI = "domjudge-problem.ini";

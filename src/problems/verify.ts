@@ -1,5 +1,6 @@
+import { checkerLimitsOf } from "../domain/judgement.ts";
 import type { Language } from "../domain/language.ts";
-import type { StatedLimits } from "../domain/limits.ts";
+import type { TestLimits } from "../domain/limits.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import type { LocalJudge } from "../worker/judge-locally.ts";
@@ -114,7 +115,7 @@ async function verifyInputs(
   languages: Languages,
   onProgress: (step: string) => void,
 ): Promise<{ readonly faults: string[]; readonly skipped: string[] }> {
-  const limits = definition.limits?.checker ?? {};
+  const limits = checkerLimitsOf(definition);
   const faults: string[] = [];
   const skipped: string[] = [];
   const rejected = new Set<string>();
@@ -163,7 +164,7 @@ async function validate(
   { language, program }: { readonly language: Language; readonly program: Program },
   stdin: Buffer,
   args: readonly string[],
-  limits: StatedLimits,
+  limits: TestLimits,
 ): Promise<{ readonly ended: string; readonly exitCode: number | null; readonly broken: boolean }> {
   const { result } = await judge.run(language, limits, program, stdin, args);
   const { cause, exitCode, verdict, errorMessage } = result;
@@ -182,7 +183,7 @@ async function verifyOutputs(
 ): Promise<{ readonly isHint: boolean; readonly text: string }[]> {
   const faults = [];
   for (const { path, input, answer, output, verdict: wanted, checker: spec, isHint = false } of outputs) {
-    const checkerLimits = definition.limits?.checker ?? {};
+    const checkerLimits = checkerLimitsOf(definition);
     const test = {
       checker: spec,
       checkerProgram: checker,

@@ -5,18 +5,18 @@ import {
   type Definition,
   groupScores,
   type JudgementVerdict,
+  limitsOfTest,
   MAX_CONTENT_BYTES,
   mostPoints,
   type RunResult,
   resultOfRun,
   type Stop,
-  statedLimits,
   type TestMeta,
   type TestState,
   totalOf,
 } from "../domain/judgement.ts";
 import type { Language } from "../domain/language.ts";
-import type { ProfileName, StatedLimits } from "../domain/limits.ts";
+import type { ProfileName, TestLimits } from "../domain/limits.ts";
 import { internalError, type Outcome } from "../domain/outcome.ts";
 import { withAdditions } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
@@ -110,7 +110,7 @@ export class LocalJudge {
         const [stdin = Buffer.alloc(0), ...answers] = contents(test);
         const meta: TestMeta = definition.tests[test] ?? { name: "", group: "", points: 0, limits: {} };
         const options = withAdditions(program.options, meta);
-        const stated = statedLimits(definition, test);
+        const stated = limitsOfTest(definition, test);
         const limits = this.#languages.limitsForTest(language, profile, stated.limits);
         const cache = this.#cacheFor(language.name);
         const spec = meta.checker ?? definition.checker;
@@ -149,13 +149,13 @@ export class LocalJudge {
   /** Runs an input validator on one input, with arguments. @throws SandboxError if the slot is lost. */
   async run(
     language: Language,
-    stated: StatedLimits,
+    limits: TestLimits,
     program: Program,
     stdin: Buffer,
     args: readonly string[],
   ): Promise<Outcome> {
     const programWithInput = { ...program, stdin, options: withAdditions(program.options, { args }) };
-    const steps = planOfJudge(language, this.#languages.limitsForChecker(language, stated), programWithInput);
+    const steps = planOfJudge(language, this.#languages.limitsForChecker(language, limits), programWithInput);
     return await this.#run(steps, { cache: this.#cacheFor(language.name) });
   }
 
@@ -165,7 +165,7 @@ export class LocalJudge {
    */
   async make(language: Language, program: Program, stdin: Buffer, args: readonly string[]): Promise<Outcome> {
     const stated = { execute: { stdout_bytes: MAX_CONTENT_BYTES } };
-    const limits = this.#languages.limitsForChecker(language, stated);
+    const limits = this.#languages.limitsForChecker(language, { stated });
     const execute = { ...limits.execute, stderrBytes: MAX_CONTENT_BYTES };
     const programWithInput = { ...program, stdin, options: withAdditions(program.options, { args }) };
     const steps = planOfJudge(language, { ...limits, execute }, programWithInput);

@@ -1,6 +1,6 @@
 import { extname } from "node:path";
 import type { Command, Language } from "../domain/language.ts";
-import type { StatedLimits, StepLimits } from "../domain/limits.ts";
+import type { Limits, StepLimits, TestLimits } from "../domain/limits.ts";
 import { lowered, type ProgramOptions } from "../domain/program-options.ts";
 import type { WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
@@ -74,9 +74,9 @@ function streamCommand({ streamFiles = {}, streamFilesOnly }: ProgramOptions): s
  * Whether the options change a command or a limit of the language, or a problem states a limit. No parked runtime waits for such a step.
  * The limit of the output does not count, because it begins to matter with the step.
  */
-export function isOwnStep(options: ProgramOptions | undefined, { compile, execute }: StatedLimits = {}): boolean {
-  if ([compile, execute].some((stated = {}) => Object.keys(stated).some((field) => field !== "stdout_bytes")))
-    return true;
+export function isOwnStep(options: ProgramOptions | undefined, { stated, defaults }: TestLimits = {}): boolean {
+  const ofProblem = [stated?.compile, stated?.execute, defaults?.compile, defaults?.execute];
+  if (ofProblem.some((own = {}) => Object.keys(own).some((field) => field !== "stdout_bytes"))) return true;
   if (!options) return false;
   const {
     entry,
@@ -132,8 +132,34 @@ function withoutByteOrderMark(file: WorkFile, { source, sources = [], unlisted }
   return { ...file, data: file.data.subarray(BYTE_ORDER_MARK.length) };
 }
 
+/** How the commands of languages bound the heap of Node and of the JVM. */
+const HEAP_OPTIONS: readonly (readonly [option: RegExp, ofMebibytes: (mebibytes: number) => string])[] = [
+  [/--max-old-space-size=\d+/g, (mebibytes) => `--max-old-space-size=${mebibytes}`],
+  [/-Xmx\d+g/g, (mebibytes) => `-Xmx${mebibytes}m`],
+];
+/** The heap that these options permit, in every file of a language. */
+const HEAP_BYTES = 2_147_483_648;
+
+/**
+ * The command for a step with this memory limit. The bound of a heap must not be below the memory limit: the runtime would end a program
+ * that is within its limit, or one that exceeds it in another way than by MLE.
+ */
+function withHeap(command: Command, { memoryBytes }: Limits): Command {
+  if (memoryBytes <= HEAP_BYTES) return command;
+  const changed = (text: string) =>
+    HEAP_OPTIONS.reduce((word, [option, of]) => word.replace(option, of(Math.ceil(memoryBytes / MIB))), text);
+  const env = Object.entries(command.env).map(([name, value]) => [name, changed(value)]);
+  return { ...command, command: command.command.map(changed), env: Object.fromEntries(env) };
+}
+const MIB = 1_048_576;
+
 /** Plans the steps of a program. The files are written once, into the fresh work directory of the first step. */
-export function plan(language: Language, limits: StepLimits, { code, stdin, options }: Program): Plan {
+export function plan(usual: Language, limits: StepLimits, { code, stdin, options }: Program): Plan {
+  const language = {
+    ...usual,
+    compile: usual.compile && limits.compile ? withHeap(usual.compile, limits.compile) : usual.compile,
+    execute: withHeap(usual.execute, limits.execute),
+  };
   const { compile, execute } = options ? withProgramOptions(language, options) : language;
   const sourceFiles = options?.entry ? [] : [{ name: language.source, data: code }];
   const given = [...sourceFiles, ...(options?.files ?? [])];

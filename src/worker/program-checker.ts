@@ -1,3 +1,4 @@
+import { MAX_OUTPUT_BYTES } from "../domain/ceilings.ts";
 import type { Checked, ProgramChecker } from "../domain/check.ts";
 import { shortened } from "../domain/judgement.ts";
 import type { Language } from "../domain/language.ts";
@@ -176,7 +177,7 @@ function stepOf(begun: Step, spec: ProgramChecker, test: CheckedTest): Step | Ch
     collect: "feedback",
   };
   // Space for the longest output is reserved: a program must not decide by the length of its output whether its checker can run.
-  const reserved = output ? Math.max(begun.limits.stdoutBytes - output.length, 0) : 0;
+  const reserved = output ? Math.max(MAX_OUTPUT_BYTES - output.length, 0) : 0;
   if (fitsStep(step, reserved)) return step;
   return failed(
     "the checker and the files of the test, with the longest output, are too many or too large for one box",

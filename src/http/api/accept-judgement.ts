@@ -94,11 +94,12 @@ export async function rejudge(
 ): Promise<string | undefined> {
   const rejudged = await dependencies.store.judgements.readForRejudge(id, caller.accountId);
   if (!rejudged) return undefined;
-  const { program, versionSeq, stop, tests, runs, language, profile, problem } = rejudged;
+  const { program, versionSeq, stop, tests, definition, language, profile, problem } = rejudged;
   // The key may have other permissions than the key of the first judgement.
   const valid = toJudgedProgram({ ...toFields(program), language, profile }, caller, dependencies);
+  checkProblem(definition, valid, dependencies);
   const judgement = { id: randomUUID(), stop, versionSeq, tests, problem };
-  await countWork(caller, { runs, bytes: 0 }, dependencies);
+  await countWork(caller, { runs: mostRuns(definition), bytes: 0 }, dependencies);
   try {
     await accept(valid, caller, dependencies, { judgement, ...(revoked && { revoked }) });
   } catch (error) {

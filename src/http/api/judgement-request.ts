@@ -245,7 +245,12 @@ export async function toJudgementRequest(
 
 /** A program that is judged. Its source can be longer than that of a submission. @throws ClientError */
 export function toJudgedProgram(body: unknown, caller: Caller, dependencies: Dependencies): ValidatedRequest {
-  return toSubmitRequest(body, caller, dependencies, { mostCodeBytes: dependencies.languages.mostSourceBytes });
+  const { languages } = dependencies;
+  // The limits of the program can be between those of its profile and those that its tests state.
+  return toSubmitRequest(body, caller, dependencies, {
+    mostCodeBytes: languages.mostSourceBytes,
+    limitsOf: languages.ceilingsFor,
+  });
 }
 
 function toMeta(
@@ -285,7 +290,7 @@ function checkCeilings(where: string, limits: GivenLimits, { name }: Language, c
  * between languages. @throws ClientError
  */
 export function checkProblem(
-  { tests, languages: permitted, limits: stated = {} }: Definition,
+  { tests, checker, languages: permitted, limits: stated = {} }: Definition,
   program: ValidatedRequest,
   { languages }: Pick<Dependencies, "languages">,
 ): void {
@@ -297,6 +302,13 @@ export function checkProblem(
   const { compile, execute } = languages.ceilingsFor(language, submit.profile);
   for (const { limits } of tests) checkCeilings("problem.limits", limits, language, execute);
   if (compile) checkCeilings("problem.limits.compile", stated.compile ?? {}, language, compile);
+  for (const spec of [checker, ...tests.map((test) => test.checker)]) {
+    const ofChecker = spec?.type === "program" ? languages.resolve(spec.language) : undefined;
+    if (!ofChecker) continue;
+    const most = languages.ceilingsFor(ofChecker, "judge");
+    checkCeilings("problem.limits.checker", stated.checker?.execute ?? {}, ofChecker, most.execute);
+    if (most.compile) checkCeilings("problem.limits.checker", stated.checker?.compile ?? {}, ofChecker, most.compile);
+  }
   const bytes = sourceBytes(submit);
   const { codeBytes = bytes } = stated;
   if (bytes > codeBytes) throw invalid("code", `the problem permits ${codeBytes} bytes of source, not ${bytes}`);
@@ -304,6 +316,13 @@ export function checkProblem(
 
 function sourceBytes({ code, options }: SubmitRequest): number {
   return (options?.files ?? []).reduce((sum, { data }) => sum + data.length, Buffer.byteLength(code));
+}
+
+/** The length of a text without the white space at its end. */
+function lengthWithoutBlanks(text: Buffer): number {
+  let length = text.length;
+  while (length > 0 && (text[length - 1] ?? 0) <= 0x20) length--;
+  return length;
 }
 
 /**
@@ -319,9 +338,11 @@ function checkAnswers(
 ): void {
   const language = languages.resolve(submit.language);
   if (!language || spec.type === "program" || spec.type === "regex") return;
-  const { execute } = languages.limitsForTest(language, submit.profile, { execute: limits });
+  const { execute } = languages.limitsForTest(language, submit.profile, { stated: { execute: limits } });
   const { stdoutBytes } = lowered(execute, submit.options?.limits ?? {});
-  if (answers.length > 0 && answers.every(({ length }) => length > stdoutBytes))
+  // White space at the end counts only for `exact`.
+  const needed = (answer: Buffer) => (spec.type === "exact" ? answer.length : lengthWithoutBlanks(answer));
+  if (answers.length > 0 && answers.every((answer) => needed(answer) > stdoutBytes))
     throw invalid(`tests.${at}.expected`, `is longer than the ${stdoutBytes} bytes that the program can write`);
 }
 

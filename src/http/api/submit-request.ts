@@ -115,6 +115,8 @@ export interface ValidatedRequest {
 interface BeyondContract {
   /** The most bytes of the source: for a judgement, the operator decides. */
   readonly mostCodeBytes?: number;
+  /** The highest values of `limits` and `compile_limits`, if they are not those of the profile. */
+  readonly limitsOf?: Dependencies["languages"]["limitsFor"];
   /** The input, instead of the field `stdin`, up to MAX_FOREIGN_INPUT_BYTES. */
   readonly input?: Buffer;
 }
@@ -127,7 +129,7 @@ export function toSubmitRequest(
   body: unknown,
   caller: Caller,
   { languages, workers }: Pick<Dependencies, "languages" | "workers">,
-  { input, mostCodeBytes = MAX_CODE_BYTES }: BeyondContract = {},
+  { input, mostCodeBytes = MAX_CODE_BYTES, limitsOf = languages.limitsFor }: BeyondContract = {},
 ): ValidatedRequest {
   const fields = checkShape(body);
   const code = contentOf(fields, "code", mostCodeBytes);
@@ -146,7 +148,7 @@ export function toSubmitRequest(
   const unsupported = () => clientError("unsupportedLanguage", [echo(fields.language), known()]);
   if (language === undefined) throw unsupported();
   const profile = chooseProfile(fields.profile, caller);
-  const limits = languages.limitsFor(language, profile);
+  const limits = limitsOf(language, profile);
   const options = toProgramOptions(fields, { hasCode: code !== undefined, language, limits });
   const submit = { language: language.name, code: code ?? "", stdin, profile, ...(options && { options }) };
   const takesInput = fields.live_input === true;

@@ -3,7 +3,15 @@ import { explain } from "../../domain/explain/explanation.ts";
 import { proofs } from "../../domain/explain/proofs.ts";
 import { cutStreams, usage } from "../../domain/explain/usage.ts";
 import { LongText } from "../../domain/json-pieces.ts";
-import { earned, groupScores, type Judgement, rounded, totalOf, verdictIn } from "../../domain/judgement.ts";
+import {
+  earned,
+  groupScores,
+  type Judgement,
+  limitsOfTest,
+  rounded,
+  totalOf,
+  verdictIn,
+} from "../../domain/judgement.ts";
 import { lowered } from "../../domain/program-options.ts";
 import { toLongRecord } from "../../domain/record.ts";
 import type { Submission } from "../../domain/submission.ts";
@@ -95,8 +103,9 @@ export function judgementDetailOf({ found, judgement, program }: ReadJudgement, 
 function limitsOf({ judgement, program }: Pick<ReadJudgement, "judgement" | "program">, languages: Languages) {
   const language = languages.resolve(judgement.language);
   if (!language) return [];
-  return judgement.definition.tests.map(({ limits }): TestLimits => {
-    const { execute } = languages.limitsForTest(language, judgement.profile, { execute: limits });
+  return judgement.definition.tests.map((_, test): TestLimits => {
+    const { limits } = limitsOfTest(judgement.definition, test);
+    const { execute } = languages.limitsForTest(language, judgement.profile, limits);
     const { cpuMs, wallMs, memoryBytes } = lowered(execute, program.options?.limits ?? {});
     return { cpuMs, wallMs, memoryBytes };
   });

@@ -7,7 +7,6 @@ import {
   type FoundJudgement,
   type Judgement,
   type JudgementVerdict,
-  mostRuns,
   type ProblemReference,
   type Stop,
 } from "../../domain/judgement.ts";
@@ -105,7 +104,7 @@ export function judgementStore(
         stop: row.stop as Stop,
         versionSeq,
         tests: states.length,
-        runs: mostRuns(JSON.parse(row.definition) as Definition),
+        definition: JSON.parse(row.definition) as Definition,
         problem: toProblem(row),
       };
     },

@@ -45,8 +45,7 @@ export interface Rejudged {
   readonly versionSeq: number;
   /** The number of tests. */
   readonly tests: number;
-  /** The most runs of all tests together: each pass that a checker may ask for counts as a run. */
-  readonly runs: number;
+  readonly definition: Definition;
   readonly problem: ProblemReference | null;
 }
 

@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import { decodeHarness } from "../../domain/harness.ts";
-import { type Definition, mostPoints, statedLimits } from "../../domain/judgement.ts";
+import { type Definition, limitsOfTest, mostPoints } from "../../domain/judgement.ts";
 import { withAdditions } from "../../domain/program-options.ts";
 import type { Program } from "../../domain/submission.ts";
 import type { Schema } from "../database/schema.ts";
@@ -79,7 +79,7 @@ async function loadRuns(
         points: mostPoints(definition, number),
         checker: meta?.checker ?? definition.checker,
         checkerProgram: checker && decodeProgram(checker),
-        ...statedLimits(definition, number),
+        ...limitsOfTest(definition, number),
         harness,
         answers,
       },

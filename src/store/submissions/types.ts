@@ -1,7 +1,7 @@
 import type { CheckerSpec } from "../../domain/check.ts";
 import type { ClaimedForeignRequest, ForeignRequest } from "../../domain/foreign-api.ts";
 import type { Harness } from "../../domain/harness.ts";
-import type { StatedLimits } from "../../domain/limits.ts";
+import type { TestLimits } from "../../domain/limits.ts";
 import type { Progress } from "../../domain/progress.ts";
 import type { Program, Submission } from "../../domain/submission.ts";
 import type { NewJudgement } from "../judgements/types.ts";
@@ -32,8 +32,8 @@ export interface ClaimedTest {
   /** The checker, if it is a program. */
   readonly checkerProgram: Program | null;
   /** What the problem states for the steps of the program, and for those of the checker. */
-  readonly limits: StatedLimits;
-  readonly checkerLimits: StatedLimits;
+  readonly limits: TestLimits;
+  readonly checkerLimits: TestLimits;
   /** What the problem adds to the program; null if it adds nothing. */
   readonly harness: Harness | null;
   /** The answers. An output that matches any of them is right. */

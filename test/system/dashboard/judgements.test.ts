@@ -147,7 +147,7 @@ test("judgements: list and page", async (t) => {
     await selected.getByRole("heading", { name: "Test 3" }).waitFor();
     await cell("Test 4: WA wrong answer").click();
     await selected
-      .getByText("Cut off: output beyond the limit was discarded. Only the first 64 KiB of 97.7 KiB are shown.")
+      .getByText("Cut off: the rest of the output is not stored. Only the first 64 KiB of 97.7 KiB are shown.")
       .waitFor();
     await selected.getByText("Only the first 64 KiB of each text are compared.").waitFor();
     await looksGood(page, "judgement-truncated");

@@ -143,7 +143,7 @@ onEachDatabase("the page of a run", async (t, open) => {
     const used = (name: string) => page.getByRole("listitem").filter({ hasText: name }).textContent();
     assert.match((await used("Standard output")) ?? "", /20 MiB of .* limit reached/);
     assert.doesNotMatch((await used("Standard error")) ?? "", /reached/);
-    await page.getByText("Cut off: output beyond the limit was discarded.").waitFor();
+    await page.getByText("Cut off: the rest of the output is not stored.").waitFor();
     await page.getByText("stderr 0 B").click();
     await page.getByText("No output.", { exact: true }).waitFor();
     assert.equal(await page.getByText("Cut off: output").count(), 0);

@@ -163,7 +163,7 @@ test("submissions: search and detail pages", async (t) => {
     const output = page.getByRole("textbox", { name: "Standard output" });
     assert.equal(await linesOf(output), "red  and U+202Eback ESC[2J\n");
     assert.equal(await output.getByTitle("U+202E").textContent(), "U+202E");
-    await page.getByText("Cut off: output beyond the limit was discarded.").waitFor();
+    await page.getByText("Cut off: the rest of the output is not stored.").waitFor();
     await page.getByRole("button", { name: "Copy Standard output" }).click();
     assert.equal(await clipboard(), WRITTEN);
     await page.getByText("stdin 7 B").click();

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CEILING_NAMES, parseCeilings } from "../../../src/domain/ceilings.ts";
 import type { Language } from "../../../src/domain/language.ts";
-import { PROFILE_NAMES, type RequestedLimits } from "../../../src/domain/limits.ts";
+import { PROFILE_NAMES, type RequestedLimits, type TestLimits } from "../../../src/domain/limits.ts";
 import { fromPlain, loadLanguages, toPlain } from "../../../src/languages/load.ts";
 import { brokenRules } from "../../../src/languages/rules.ts";
+import { plan } from "../../../src/worker/plan.ts";
 import { LANGUAGES, PACKS } from "../../support/languages/directory.ts";
 
 const GIB = 1_073_741_824;
@@ -18,7 +19,7 @@ function withCeilings(text: string, packs: readonly string[] = []) {
 const languages = loadLanguages(LANGUAGES, PACKS);
 const named = (name: string) => languages.resolve(name) as Language;
 const execute = (stated: RequestedLimits, name = "python") =>
-  languages.limitsForTest(named(name), "judge", { execute: stated }).execute;
+  languages.limitsForTest(named(name), "judge", { stated: { execute: stated } }).execute;
 
 test("a test without stated limits has those of the profile, with more output", () => {
   for (const language of languages.list())
@@ -56,21 +57,56 @@ test("the rules of limits hold for every default of judgements and for every cei
     const compiled = compile && { memory_bytes: compile.memoryBytes, cpu_time_secs: compile.cpuMs / 1_000 };
     for (const limits of [
       languages.limitsForChecker(language, {}),
-      languages.limitsForTest(language, "judge", { execute: highest, ...(compiled && { compile: compiled }) }),
+      languages.limitsForTest(language, "judge", {
+        stated: { execute: highest, ...(compiled && { compile: compiled }) },
+      }),
     ])
       assert.deepEqual(brokenRules(limits), [], language.name);
   }
 });
 
+test("what holds without a statement is bounded by the ceilings, and what is stated comes before it", () => {
+  const python = named("python");
+  const memoryOf = (ceilings: string, limits: TestLimits) =>
+    withCeilings(ceilings).limitsForTest(python, "judge", limits).execute.memoryBytes;
+  const defaults = { execute: { memory_bytes: 2 * GIB } };
+  assert.equal(memoryOf("", { defaults }), 2 * GIB);
+  assert.equal(memoryOf("memory_bytes=1073741824", { defaults }), GIB);
+  assert.equal(memoryOf("", { defaults, stated: { execute: { memory_bytes: 64 * MIB } } }), 64 * MIB);
+});
+
+test("no CPU time is above the wall time that a problem states", () => {
+  const { cpuMs, wallMs } = execute({ wall_time_secs: 1 });
+  assert.deepEqual([cpuMs, wallMs], [1_000, 1_000]);
+});
+
+test("the bound of a heap is not below the memory limit of its step", () => {
+  const raised = withCeilings("memory_bytes=8589934592,compile_memory_bytes=8589934592", PACKS);
+  const heap = (word: string) => /^-Xmx(\d+)([gm])$/.exec(word) ?? /-size=(\d+)(m?)$/.exec(word);
+  for (const language of raised.list())
+    for (const [memory_bytes, most] of [
+      [GIB, 2_048],
+      [8 * GIB, 8_192],
+    ] as const) {
+      const limits = raised.limitsForTest(language, "judge", { stated: { execute: { memory_bytes } } });
+      const { command } = plan(language, limits, { code: Buffer.from(""), stdin: Buffer.from("") }).execute.command;
+      for (const [, amount, unit] of command.flatMap((word) => [heap(word) ?? []]))
+        if (amount !== undefined) assert.equal(Number(amount) * (unit === "g" ? 1_024 : 1), most, language.name);
+    }
+  const java = raised.limitsForTest(named("java"), "judge", { stated: { execute: { memory_bytes: 8 * GIB } } });
+  const { command } = plan(named("java"), java, { code: Buffer.from(""), stdin: Buffer.from("") }).execute.command;
+  assert.ok(command.includes("-Xmx8192m"));
+});
+
 test("checkers have more time and memory than programs, and what a problem states replaces it", () => {
-  const limits = languages.limitsForChecker(named("cpp"), { execute: { cpu_time_secs: 3 } });
+  const limits = languages.limitsForChecker(named("cpp"), { stated: { execute: { cpu_time_secs: 3 } } });
   assert.deepEqual(
     [limits.compile?.cpuMs, limits.compile?.memoryBytes, limits.execute.cpuMs, limits.execute.stdoutBytes],
     [25_000, 2 * GIB, 3_000, 8 * MIB],
   );
   // A thread of an import has the same limits.
   const { limitsForChecker, ceilingsFor } = fromPlain(structuredClone(toPlain(languages)));
-  assert.deepEqual(limitsForChecker(named("cpp"), { execute: { cpu_time_secs: 3 } }), limits);
+  assert.deepEqual(limitsForChecker(named("cpp"), { stated: { execute: { cpu_time_secs: 3 } } }), limits);
   assert.deepEqual(ceilingsFor(named("cpp"), "judge"), languages.ceilingsFor(named("cpp"), "judge"));
 });
 
@@ -97,7 +133,8 @@ test("wrong ceilings are refused with their reason", () => {
     ["memory_bytes=1", /memory_bytes must be from 16777216 to/],
     ["memory_bytes=99999999999999", /must be NAME=VALUE/],
     ["stdout_bytes=25165825", /stdout_bytes must be from 1 to 25165824/],
-    ["processes=1.5", /processes must be from 1 to 4096/],
+    ["cpu_time_secs=1.5", /must be NAME=VALUE/],
+    ["processes=5000", /processes must be from 1 to 4096/],
     ["source_bytes=2000000", /source_bytes must be a whole number/],
     ["cpu_time_secs=9,cpu_time_secs=9", /cpu_time_secs is given twice/],
   ] as const) {

@@ -87,7 +87,7 @@ describe("a task of CMS", () => {
     assert.deepEqual([limits?.memory_bytes, streamFiles, streamFilesOnly], [67_108_864, undefined, undefined]);
     const unlimited = read({ ...PLAIN, "task.yaml": "name: near\nn_input: 5\ntime_limit:\n" });
     assert.ok((unlimited.timing.limitSecs ?? 0) >= 4);
-    assert.ok((unlimited.definition.tests[0]?.limits.memory_bytes ?? 0) >= 268_435_456);
+    assert.ok((unlimited.definition.limits?.defaults?.execute?.memory_bytes ?? 0) >= 268_435_456);
   });
 
   const scored = (type: string, parameters: string, texts = PLAIN) =>

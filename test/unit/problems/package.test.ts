@@ -41,7 +41,8 @@ test("tests are in the order of their names, with the points and the checker of 
     definition.tests.map((_, test) => mostPoints(definition, test)),
     [0, null, 15, 15, 40],
   );
-  assert.deepEqual(definition.tests[0]?.limits, { memory_bytes: 134_217_728, stdout_bytes: 8_388_608 });
+  assert.deepEqual(definition.tests[0]?.limits, { memory_bytes: 134_217_728 });
+  assert.deepEqual(definition.limits?.defaults?.execute, { stdout_bytes: 8_388_608 });
   assert.equal(String(tests[1]?.parts[0].read()), "15\n");
 });
 

@@ -91,6 +91,14 @@ test("a wrong package is rejected with its file and line", () => {
       { "problem.yaml": `${HEAD}limits:\n  code: 10\n  memory: 2049\n` },
       /^problem\.yaml:5: limits\.memory: the ceiling of this service is 2048 MiB \(ASSAY_CEILINGS\)$/,
     ],
+    [
+      { "problem.yaml": `${HEAD}limits:\n  compilation_memory: 1\n` },
+      /^problem\.yaml:4: limits\.compilation_memory: at least 16 MiB$/,
+    ],
+    [
+      { "problem.yaml": `${HEAD}limits:\n  validation_memory: 15\n` },
+      /^problem\.yaml:4: limits\.validation_memory: at least 16 MiB$/,
+    ],
     [{ "problem.yaml": `${HEAD}limits:\n  memory: 15\n` }, /^problem\.yaml:4: limits\.memory: at least 16 MiB/],
     [{ "problem.yaml": `${HEAD}limits:\n  time_limit: 20.5\n` }, /^problem\.yaml:4: limits\.time_limit: .* 20 s \(/],
     [{ "problem.yaml": `${HEAD}limits:\n  output: 17\n` }, /^problem\.yaml:4: limits\.output: .* 16 MiB \(/],

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { MAX_OUTPUT_BYTES as stdoutBytes } from "../../../src/domain/ceilings.ts";
 import { MAX_CHECKED_BYTES, type ProgramChecker } from "../../../src/domain/check.ts";
 import type { Language } from "../../../src/domain/language.ts";
 import { MODE_DIRECTORY } from "../../../src/domain/report.ts";
@@ -12,7 +13,6 @@ import { report } from "../../support/verdict/reports.ts";
 const languages = loadLanguages(LANGUAGES);
 const python = languages.resolve("python") as Language;
 const limits = languages.limitsFor(python, "judge");
-const { stdoutBytes } = limits.execute;
 const NOTHING = Buffer.alloc(0);
 const KEPT = { owner: "a", get: () => undefined, put: () => {} };
 

@@ -278,7 +278,7 @@ func (b *builder) compile(name string, found *build.Package) string {
 		version = b.module.version
 	}
 	config := b.write("compile.cfg", b.imports.String())
-	words := []string{"-p", name, "-complete", "-lang=" + version, "-pack", "-o", object, "-importcfg", config}
+	words := []string{"-p", name, "-lang=" + version, "-pack", "-o", object, "-importcfg", config}
 	if len(found.EmbedPatterns) > 0 {
 		words = append(words, "-embedcfg", b.embed(found))
 	}
