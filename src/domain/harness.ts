@@ -5,7 +5,10 @@ import type { Program } from "./submission.ts";
 
 /** What a problem adds to the submissions in some languages, such as a main function that calls a function of the submission. */
 export interface HarnessPart {
-  /** Files beside those of the submission. They take the place of files of the submission with the same names. */
+  /**
+   * Files beside those of the submission. They take the place of files of the submission with the same names. If one of them has the name
+   * of the usual source of the language, such as main.py, it is what runs.
+   */
   readonly files: readonly WorkFile[];
   /** Text before each source of the submission. */
   readonly prefix: string;
@@ -17,8 +20,8 @@ export interface HarnessPart {
 export type Harness = Readonly<Record<string, HarnessPart>>;
 
 /** Bounds of a part. With the files of a submission, its files fit into one request to the launcher. */
-const MAX_HARNESS_FILES = 12;
-const MAX_HARNESS_BYTES = 1_048_576;
+export const MAX_HARNESS_FILES = 12;
+export const MAX_HARNESS_BYTES = 1_048_576;
 
 /** Why a harness cannot be used; null if it can. */
 export function faultOfHarness(harness: Harness): string | null {
@@ -46,7 +49,8 @@ export function withHarness(program: Program, language: Language, harness: Harne
   const files = own.files
     .filter(({ name }) => !part.files.some((added) => exclude(added.name, name)))
     .map((file) => (isSource(file.name) ? { ...file, data: prefixed(file.data) } : file));
-  const options = { ...own, files: [...files, ...part.files], env: { ...part.env, ...own.env } };
+  const entry = part.files.some(({ name }) => name === language.source) ? language.source : own.entry;
+  const options = { ...own, entry, files: [...files, ...part.files], env: { ...part.env, ...own.env } };
   return { ...program, code: own.entry === null ? prefixed(program.code) : program.code, options };
 }
 

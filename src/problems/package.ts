@@ -1,14 +1,16 @@
+import { extname } from "node:path";
 import { z } from "zod";
 import { CHECKER_RESERVED, type ProgramChecker } from "../domain/check.ts";
-import type { Harness } from "../domain/harness.ts";
+import { type Harness, MAX_HARNESS_BYTES, MAX_HARNESS_FILES } from "../domain/harness.ts";
 import type { Definition } from "../domain/judgement.ts";
+import { toFilePath } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
-import type { Languages } from "../languages/load.ts";
+import { type Languages, listed } from "../languages/load.ts";
 import { CMS_FILE, readCms } from "./cms.ts";
 import { constantsField, constantsOf, withConstants } from "./constants.ts";
 import { DMOJ_FILE, readDmoj } from "./dmoj.ts";
 import type { SubmissionExpectations } from "./expectations.ts";
-import { filesBelow, PackageError, type PackageFiles } from "./files.ts";
+import { filesBelow, PackageError, type PackageFiles, sizeOf } from "./files.ts";
 import type { Grader } from "./grader.ts";
 import { limits2025, limitsLegacy, limitsOfPackage, timeLimitBeside } from "./limits.ts";
 import type { Makings } from "./makers.ts";
@@ -160,7 +162,7 @@ export function readProblem(given: PackageFiles, languages: Languages): ProblemP
   const groupFormat = known.isDraft && hasLegacyGroups(given) ? "legacy" : format;
   const head = format === "legacy" ? readLegacy(given) : read2025(given);
   const files = withConstants(given, head.constants);
-  for (const directory of ["include", "static_validator", ...(groupFormat === "legacy" ? [] : ["graders"])])
+  for (const directory of ["static_validator", ...(groupFormat === "legacy" ? [] : ["graders"])])
     if ([...files.keys()].some((path) => path.startsWith(`${directory}/`)))
       throw new PackageError(directory, "is not supported");
   checkUnread(files, { format, groupFormat, custom: head.custom });
@@ -198,6 +200,7 @@ export function readProblem(given: PackageFiles, languages: Languages): ProblemP
       ...(head.languages && { languages: head.languages.map(languageName) }),
     },
     checker: validator?.program ?? null,
+    harness: readIncluded(files, languages),
     tests,
     inputs,
     outputs,
@@ -215,6 +218,38 @@ function readGrader(files: PackageFiles, languages: Languages, flags: Grader["fl
   const found = toProgram(source, languages);
   if (!found) throw new PackageError(source.path, "is in no installed language");
   return { path: source.path, ...found, flags };
+}
+
+/** The files that every submission gets: those of the directory of its language, or else those of include/default. */
+function readIncluded(files: PackageFiles, languages: Languages): Harness | null {
+  const byCode = new Map<string, PackageFiles>();
+  for (const path of filesBelow(files, "include").keys()) {
+    const [code = "", name] = [path.split("/")[0], path.split("/").slice(1).join("/")];
+    if (name === "") throw new PackageError(`include/${path}`, "is in no directory of a language");
+    if (toFilePath(name) !== name) throw new PackageError(`include/${path}`, "is not a valid name of a file");
+    if (!byCode.has(code)) byCode.set(code, filesBelow(files, `include/${code}`));
+  }
+  if (byCode.size === 0) return null;
+  // Languages whose sources have the same ending, such as several standards of C++, get the same files.
+  const endings = new Map<string, string>();
+  for (const { source } of listed(languages)) endings.set(extname(source), "default");
+  for (const code of byCode.keys()) {
+    const language = languages.resolve(languageName(code));
+    if (language) endings.set(extname(language.source), code);
+  }
+  const parts = [...endings].flatMap(([ending, code]) => {
+    const found = byCode.get(code);
+    return found ? [[ending, { files: () => [...found].map(([name, data]) => ({ name, data })), found }] as const] : [];
+  });
+  for (const [, { found }] of parts) {
+    const bytes = [...found.keys()].reduce((sum, name) => sum + (sizeOf(found, name) ?? 0), 0);
+    if (found.size > MAX_HARNESS_FILES || bytes > MAX_HARNESS_BYTES)
+      throw new PackageError(
+        "include",
+        `adds more than ${MAX_HARNESS_FILES} files or ${MAX_HARNESS_BYTES} bytes to submissions`,
+      );
+  }
+  return Object.fromEntries(parts.map(([ending, part]) => [ending, { files: part.files(), prefix: "", env: {} }]));
 }
 
 function hasLegacyGroups(files: PackageFiles): boolean {

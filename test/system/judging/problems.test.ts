@@ -409,3 +409,31 @@ test("the checker of a package of DMOJ must accept its answers", LIMIT, async ()
   assert.equal(faults.length, 3);
   assert.match(faults[0] ?? "", /^init\.yml: test 1: is IE, not AC: the checker ended as RE with exit code 9/);
 });
+
+/** A package whose submissions are functions, which files of the package call. */
+const INCLUDES: PackageTexts = {
+  "problem.yaml": "problem_format_version: 2025-09\nname: Double\nlimits:\n  time_limit: 2\n",
+  "data/secret/1.in": "21\n",
+  "data/secret/1.ans": "42\n",
+  "include/default/unused.txt": "of no effect",
+  "include/python3/main.py": "from double import double\nprint(double(int(input())))\n",
+  "include/cpp/double.h": "long twice(long n);\n",
+  "include/cpp/runner.cpp":
+    '#include "double.h"\n#include <cstdio>\nint main() { long n; std::scanf("%ld", &n); std::printf("%ld\\n", twice(n)); }\n',
+  "submissions/accepted/double.py": "def double(n): return 2 * n\n",
+  "submissions/accepted/double.cpp": '#include "double.h"\nlong twice(long n) { return 2 * n; }\n',
+  "submissions/wrong_answer/double.py": "def double(n): return n\n",
+};
+
+test("files of include are added to submissions by their language", LIMIT, async () => {
+  const result = await verified(INCLUDES);
+  assert.deepEqual(faultsOf(result), []);
+  assert.deepEqual(
+    result.submissions.map(({ path, verdict }) => [path, verdict]),
+    [
+      ["submissions/accepted/double.cpp", "AC"],
+      ["submissions/accepted/double.py", "AC"],
+      ["submissions/wrong_answer/double.py", "WA"],
+    ],
+  );
+});

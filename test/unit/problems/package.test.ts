@@ -46,6 +46,29 @@ test("tests are in the order of their names, with the points and the checker of 
   assert.equal(String(tests[1]?.parts[0].read()), "15\n");
 });
 
+test("files of include are added by the ending of a source, those of default to all other languages", () => {
+  const include = { "include/default/a.txt": "1", "include/python3/main.py": "2", "include/python2/x.py": "3" };
+  const { harness } = read({ ...PACKAGES.factors, ...include });
+  assert.deepEqual(
+    harness?.[".py"]?.files.map(({ name, data }) => [name, String(data)]),
+    [["main.py", "2"]],
+  );
+  assert.deepEqual(
+    harness?.[".cpp"]?.files.map(({ name }) => name),
+    ["a.txt"],
+  );
+  const faults: [PackageTexts, RegExp][] = [
+    [{ "include/a.txt": "" }, /^include\/a\.txt: is in no directory of a language$/],
+    [{ "include/cpp/-o": "" }, /^include\/cpp\/-o: is not a valid name of a file$/],
+    [
+      Object.fromEntries(Array.from({ length: 13 }, (_, at) => [`include/cpp/${at}.h`, ""])),
+      /^include: adds more than 12 files or 1048576 bytes to submissions$/,
+    ],
+  ];
+  for (const [texts, message] of faults)
+    assert.throws(() => read({ ...PACKAGES.factors, ...texts }), { name: "PackageError", message });
+});
+
 test("every name of a version that packages use is known, and drafts can have the groups of either version", () => {
   const { "problem.yaml": head = "", ...rest } = PACKAGES.factors;
   const named = (version: string) => ({ "problem.yaml": head.replace("2025-09", version), ...rest });

@@ -158,7 +158,6 @@ test("a wrong package is rejected with its file and line", () => {
     [{ "data/secret/1-small/more/test_group.yaml": "{}" }, /more\/test_group\.yaml: a group cannot/],
     [{ "data/secret/other/1.in": "1", "data/secret/other/1.ans": "1" }, /^data\/secret\/other\/1\.in: is in no group/],
     [{ "output_validator/more.py": "" }, /^output_validator\/more\.py: is in another language/],
-    [{ "include/c/x.h": "" }, /^include: is not supported/],
     [{ "data/secret/1-small/1.files/x": "" }, /^data\/secret\/1-small\/1\.files\/x: files of a test/],
   ] as const) {
     const texts = Object.fromEntries(Object.entries({ ...base, ...changes }).filter(([, text]) => text !== undefined));
