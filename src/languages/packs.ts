@@ -53,7 +53,8 @@ export function chosenPacks(directory: string, choice: string): readonly string[
   const names = packNames(directory);
   const chosen = choice.split(",").flatMap((word) => {
     const name = word.trim();
-    if (name === "all") return names;
+    // Set-up uses no other registries than those of Debian and npm, unless the operator names a pack that needs one.
+    if (name === "all") return names.filter((one) => loadPack(directory, one).pypi.length === 0);
     if (name === "" || name === "none" || names.includes(name)) return name;
     throw new LanguageFileError(`there is no language pack '${name}': see 'assay languages list'`);
   });

@@ -83,7 +83,7 @@ onEachDatabase((open) => {
     const { json: record } = await ask({ path: `/api/result/${json.runs[2].submission_id}` });
     assert.deepEqual([record.result.verdict, record.output.stdout], ["AC", "cc"]);
     const limited = claimed.find(({ program }) => program.stdin.toString() === "c");
-    assert.deepEqual(limited?.program.options?.limits, { cpu_time_secs: 0.5 });
+    assert.deepEqual(limited?.test?.limits.stated?.execute, { cpu_time_secs: 0.5 });
     assert.deepEqual(limited?.program.options?.args, ["x"]);
   });
 
@@ -291,31 +291,31 @@ test("a request of 60 MiB is accepted", { timeout: 60_000 }, async (t) => {
   assert.equal(claim?.program.stdin.toString(), stdin);
   assert.equal((await judge({ ...body, tests: [...tests, ...tests] }, "")).status, 413);
   // Errors of the thread that parses large bodies.
-  const large = { stdin: "x".repeat(5_000_000), expected: "" };
+  const large = { stdin: "x".repeat(17_000_000), expected: "" };
   const many = { ...PROGRAM, tests: [large, ...Array(3_000).fill([])] };
   assert.match((await judge(many, "")).json.error, /^tests: /);
   const more = { ...PROGRAM, tests: [large, ...Array(9_000).fill([])] };
   assert.equal((await judge(more, "")).json.error, "request body has more than 8192 values");
-  assert.match((await judge({ ...PROGRAM, tests: [large] }, "")).json.error, /^tests\.0: more than 4194304 bytes/);
+  assert.match((await judge({ ...PROGRAM, tests: [large] }, "")).json.error, /^tests\.0: more than 16777216 bytes/);
   // Bounded before it is decoded, which would take long.
-  const encoded = { base64: "!".repeat(6_000_000) };
+  const encoded = { base64: "!".repeat(23_000_000) };
   const inTest = await judge({ ...PROGRAM, tests: [{ stdin: encoded, expected: "" }] }, "");
-  assert.match(inTest.json.error, /^tests\.0: more than 4194304 bytes/);
+  assert.match(inTest.json.error, /^tests\.0: more than 16777216 bytes/);
   const inFiles = await judge({ ...PROGRAM, files: { a: encoded }, tests: [{ expected: "" }] }, "");
   assert.match(inFiles.json.error, /^files: more than 1048576 bytes/);
   const inCode = await judge({ language: "python", code_base64: encoded.base64, tests: [{ expected: "" }] }, "");
-  assert.match(inCode.json.error, /^code must be at most 65536 bytes/);
+  assert.match(inCode.json.error, /^code must be at most 262144 bytes/);
 });
 
-test("the answers of a test have 8 MiB together", { timeout: 60_000 }, async (t) => {
+test("the answers of a test have 16 MiB together", { timeout: 60_000 }, async (t) => {
   const { judge } = await judging(t, temporaryStore, { idle: true });
   const withAnswers = (expected: readonly unknown[]) => judge({ ...PROGRAM, tests: [{ expected }] }, "");
-  const answer = "x".repeat(4_194_304);
-  const eight = Array.from({ length: 8 }, () => "x".repeat(1_048_576));
+  const answer = "x".repeat(8_388_608);
+  const eight = Array.from({ length: 8 }, () => "x".repeat(2_097_152));
   assert.equal((await withAnswers([answer, answer])).status, 202);
   assert.equal((await withAnswers(eight)).status, 202);
-  const reason = /^tests\.0\.expected: more than 8388608 bytes in all answers together/;
-  const twoBytes = "\u00e9".repeat(524_289);
+  const reason = /^tests\.0\.expected: more than 16777216 bytes in all answers together/;
+  const twoBytes = "\u00e9".repeat(1_048_577);
   for (const expected of [
     [answer, answer, "x"],
     // Known before they are decoded, and only then.

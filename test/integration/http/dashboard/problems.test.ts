@@ -182,7 +182,7 @@ test("submissions of a package are judged on its version, and compared with its 
   const [first] = expectations;
   for (const wrong of [
     Array(9).fill(first),
-    [{ ...first, permitted: Array(5).fill("AC") }],
+    [{ ...first, permitted: Array(6).fill("AC") }],
     [{ ...first, tests: "x".repeat(81) }],
     [{ ...first, tests: "{a,b}".repeat(4) }],
     [{ ...first, message: "x".repeat(201) }],
@@ -201,7 +201,7 @@ test("the bounds of a verification are those of the package and of the key", LIM
   const small = { "problem.yaml": "name: Sum\n", "data/secret/1.in": "1 2\n", "data/secret/1.ans": "3\n" };
   for (const [texts, message] of [
     [many(51), /^submissions: has more than 50 programs/],
-    [{ "submissions/accepted/a b.py": "x" }, /is not a valid name/],
+    [{ "submissions/accepted/a?b.py": "x" }, /is not a valid name/],
     [{ "submissions/accepted/\u202e.py": "x" }, /is not a valid name/],
   ] as const) {
     const { status, json } = await send({ ...small, ...texts });
