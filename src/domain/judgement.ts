@@ -437,11 +437,13 @@ export function mostPoints(
   return tests.reduce((sum, other) => sum + (other.group === group ? other.points : 0), 0);
 }
 
-/** The points that a test earned. @param share the part of its points that the checker gave; 0 if the test is not AC. */
+/** The points that a test earned. @param share the part of its points that the checker gave; with some interfaces also for a wrong output. */
 export function earned(test: TestMeta | undefined, state: TestState, share: number): number {
   const verdict = verdictIn(state);
   if (!test || verdict === null) return 0;
-  return verdict === "AC" ? test.points * share : (test.failedPoints ?? 0);
+  const ofChecker = test.points * share;
+  if (verdict === "AC") return ofChecker;
+  return test.failedPoints ?? (verdict === "WA" ? ofChecker : 0);
 }
 
 export interface GroupScore {

@@ -10,7 +10,7 @@ export interface Judged {
   readonly status: string;
   readonly verdict: string;
   readonly score: number;
-  readonly groups: readonly { readonly score: number }[];
+  readonly groups: readonly { readonly name: string; readonly parent: string | null; readonly score: number }[];
   readonly runs: readonly {
     readonly status: string;
     readonly verdict: string | null;

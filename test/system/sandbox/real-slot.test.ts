@@ -126,8 +126,11 @@ for (const [what, script] of [
   ["leaves a sticky directory", "echo x > a; mkdir b; chmod +t b"],
   ["leaves a file with another user's rights", "echo x > a; chmod u+s a"],
   ["leaves a hidden file", "echo x > .a"],
-  ["leaves a file with an unusual name", "echo x > 'a b'"],
-  ["leaves a file with a long name", `mkdir ${"a".repeat(100)}; echo x > ${"a".repeat(100)}/${"b".repeat(100)}`],
+  ["leaves a file with a control character in its name", `echo x > "$(printf 'a\\tb')"`],
+  [
+    "leaves a file with a long path",
+    `d=${"a".repeat(250)}; mkdir -p $d/$d/$d/$d; echo x > $d/$d/$d/$d/${"b".repeat(250)}`,
+  ],
   ["leaves 65 files", "for i in $(seq 65); do : > $i; done"],
   ["leaves more than 16 MiB", "for i in a b c d e f; do truncate -s 3000000 $i; done"],
 ] as const) {
