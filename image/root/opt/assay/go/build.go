@@ -191,8 +191,9 @@ func (b *builder) directoryOf(name string) string {
 
 // need compiles a package that another one imports, if necessary.
 func (b *builder) need(name, at string) {
-	if name == "C" || b.public[name] || b.done[name] {
-		return // the compiler explains that there is no package C
+	// The compiler has the package unsafe in itself, and explains that there is no package C.
+	if name == "C" || name == "unsafe" || b.public[name] || b.done[name] {
+		return
 	}
 	switch dir := b.directoryOf(name); {
 	case dir != "":
@@ -278,7 +279,7 @@ func (b *builder) compile(name string, found *build.Package) string {
 		version = b.module.version
 	}
 	config := b.write("compile.cfg", b.imports.String())
-	words := []string{"-p", name, "-lang=" + version, "-pack", "-o", object, "-importcfg", config}
+	words := []string{"-p", name, "-complete", "-lang=" + version, "-pack", "-o", object, "-importcfg", config}
 	if len(found.EmbedPatterns) > 0 {
 		words = append(words, "-embedcfg", b.embed(found))
 	}
