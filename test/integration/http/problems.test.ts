@@ -329,6 +329,15 @@ test("invalid requests that name a problem are rejected", LIMIT, async (t) => {
   const about = { title: "", tests: 5, bytes: 0, cpuSecs: 25, memoryBytes: null };
   const slow = await store.problems.put({ accountId, name: "slow", versionSeq, ...about }, null, null);
   assert.ok(slow.kind === "stored");
+  const limits = { checker: { execute: { cpu_time_secs: 25 } } };
+  const checked = { ...version, definition: { ...found.definition, limits } };
+  const checkedSeq = await store.judgements.putVersion(checked, async () => {});
+  const patient = await store.problems.put(
+    { accountId, name: "patient", versionSeq: checkedSeq, ...about },
+    null,
+    null,
+  );
+  assert.ok(patient.kind === "stored");
   const program = { language: "python", code: "x", problem: json.id };
   const cases: [object, number, RegExp][] = [
     [{ ...program, tests: [{ expected: "" }] }, 400, /^tests: problem is given as well/],
@@ -339,6 +348,7 @@ test("invalid requests that name a problem are rejected", LIMIT, async (t) => {
     [{ language: "python", code: "x", problem_version: 1, tests: [{ expected: "" }] }, 400, /^problem_version: /],
     [{ language: "python", code: "x" }, 400, /^tests: is required unless problem is given/],
     [{ ...program, problem: "00000000-0000-4000-8000-000000000000" }, 404, /^problem not found/],
+    [{ ...program, problem: patient.id }, 400, /^problem\.limits\.checker\.cpu_time_secs: at most 20 for cpp, not 25/],
     [{ ...program, problem: slow.id }, 400, /^problem\.limits\.cpu_time_secs: at most 20 for python, not 25/],
   ];
   for (const [body, wanted, message] of cases) {

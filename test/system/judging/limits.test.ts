@@ -95,6 +95,15 @@ test(
   },
 );
 
+test("the heap of Node does not end a program before its memory limit does", LIMIT, async () => {
+  const problem = await importProblem(product(), packageWith(""), "name=heap&time_limit=10");
+  const judged = async (mebibytes: number) => {
+    const code = `const all = [];\nfor (let at = 0; at < ${mebibytes}; at++) all.push(new Array(131072).fill(at + 0.5));\nconsole.log(1);\n`;
+    return verdicts(await judge(product(), { language: "javascript", code, problem }))[0];
+  };
+  assert.deepEqual([await judged(1_700), await judged(3_000)], ["AC", "MLE"]);
+});
+
 test("a package can have a time limit above that of the profile", LIMIT, async () => {
   const code = "import time\nwhile time.process_time() < 4.5: pass\nprint(1)\n";
   const texts = packageWith("");

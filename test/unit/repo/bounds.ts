@@ -96,6 +96,11 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/unit/problems/import.test.ts",
     "test/unit/problems/read.test.ts",
   ],
+  "what a problem adds to submissions (`include`, signatures)": [
+    "test/unit/problems/package.test.ts",
+    "test/unit/domain/harness.test.ts",
+  ],
+  "programs of a package that make tests": ["test/system/judging/dmoj.test.ts", "test/unit/problems/dmoj.test.ts"],
   "submissions that an import verifies": [
     "test/integration/http/dashboard/problems.test.ts",
     "test/unit/problems/compare.test.ts",
