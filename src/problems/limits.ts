@@ -58,12 +58,13 @@ const PACKAGE_LIMITS = {
   compilation_memory: limitOf("submission", "compile", "memory_bytes", 2_048),
   validation_time: limitOf("validator", "execute", "cpu_time_secs", 60),
   validation_memory: limitOf("validator", "execute", "memory_bytes", 2_048),
-  validation_output: limitOf("validator", "execute", "stdout_bytes", 8),
+  // The formats leave the default to the judge. An interactor may write a whole input of 16 MiB.
+  validation_output: limitOf("validator", "execute", "stdout_bytes", 16),
 } as const satisfies { readonly [L in keyof typeof LIMITS]?: PackageLimit };
 type LimitOfPackage = keyof typeof PACKAGE_LIMITS;
 
-/** The most KiB of a submission, if the package does not state it. */
-const DEFAULT_CODE_KIB = 128;
+/** The most KiB of a submission, if the package does not state it. The formats leave this to the judge; packages for DOMjudge rely on 256. */
+const DEFAULT_CODE_KIB = 256;
 
 function limitOf(
   program: PackageLimit["program"],

@@ -87,6 +87,13 @@ describe("ONLINE_JUDGE is defined", () => {
     prints("python", { code: ONLINE_JUDGE.python, env: { ONLINE_JUDGE: "own" } }, "own 1"));
 });
 
+describe("C as older compilers accepted it", () => {
+  const program = '#include <stdio.h>\nmain() { alarm(9); int *p = 0; long n = p; printf("%ld", n); return 0; }';
+  test("functions without a declaration are warnings", () => prints("c", { code: program }, "0"));
+  test("and a request can make them errors", () =>
+    fails("c", { code: program, compiler_options: ["-Werror"] }, /implicit declaration of function/));
+});
+
 describe("the usual locales exist", () => {
   test("std::locale", () =>
     prints(
