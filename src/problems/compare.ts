@@ -19,6 +19,8 @@ export interface ComparedSubmission {
   readonly slowestSecs: number;
   /** The expectations that the submission does not meet; empty if it meets all. */
   readonly faults: readonly string[];
+  /** What is unusual, but a fault only in the format 2025-09. */
+  readonly hints: readonly string[];
 }
 
 /** The verdict and the score of a submission, as the grader of its package gives them. */
@@ -48,10 +50,12 @@ export function compare(
   const faults = broken
     ? [`${broken.verdict} on ${nameOf(definition, broken.test)}${tail(broken.message)}${tail(broken.errorLine)}`]
     : expectations.flatMap((expectation) => breaches(expectation, found));
+  const hints: string[] = [];
   if (path.startsWith(PARTIAL) && !broken) {
     const { maxScore } = totalOf(limited.groups);
-    if (!(score > TOLERANCE && score < maxScore - TOLERANCE))
-      faults.push(`the score ${score} is not between 0 and ${maxScore}`);
+    const text = `the score ${score} is not between 0 and ${maxScore}`;
+    if (score <= TOLERANCE) faults.push(text);
+    else if (score >= maxScore - TOLERANCE) hints.push(text);
   }
   if (!graded && !broken) faults.push(...beyondRange(limited, definition));
   const failed = limited.states.find((state) => formatVerdict(state) !== "AC");
@@ -60,6 +64,7 @@ export function compare(
     score,
     slowestSecs: Math.max(0, ...runs.map(({ cpuUsec }) => (cpuUsec ?? 0) / 1e6)),
     faults,
+    hints,
   };
 }
 

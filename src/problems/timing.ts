@@ -22,6 +22,8 @@ export interface TimeLimit {
   readonly limitSecs: number | null;
   /** The rules of the format that the package breaks. */
   readonly faults: readonly string[];
+  /** What makes the limit uncertain, but breaks no rule. */
+  readonly hints: readonly string[];
 }
 
 /**
@@ -41,7 +43,7 @@ const RUN_MORE_SECS = 0.1;
  * @param mostSecs the seconds of CPU time that the runs may use: a higher limit could not be enforced.
  */
 export function timeLimit(
-  { timing, definition }: ProblemPackage,
+  { timing, definition, format }: ProblemPackage,
   timed: readonly TimedSubmission[],
   mostSecs: number,
 ): TimeLimit {
@@ -59,12 +61,13 @@ export function timeLimit(
   const [tooSlow] = slowest("upper").sort((a, b) => a.secs - b.secs);
   if (!accepted) {
     const none = ["no submission bounds the time limit from below"];
-    return { limitSecs: timing.limitSecs, faults: timed.length > 0 ? none : [] };
+    return { limitSecs: timing.limitSecs, faults: timed.length > 0 ? none : [], hints: [] };
   }
   if (accepted.secs === Number.POSITIVE_INFINITY)
     return {
       limitSecs: timing.limitSecs,
       faults: [`${accepted.path} takes more than ${runSecs(timing, timing.limitSecs, mostSecs)} s`],
+      hints: [],
     };
   const least = accepted.secs * timing.acToLimit;
   const limitSecs = timing.limitSecs ?? multipleOf(timing, least);
@@ -77,11 +80,13 @@ export function timeLimit(
     );
   if (limitSecs < least)
     faults.push(`the time limit of ${limitSecs} s is below ${least.toFixed(2)} s: ${by(accepted)}`);
-  if (tooSlow && tooSlow.secs < most)
-    faults.push(
-      `with a time limit of ${limitSecs} s, a submission that is too slow must take at least ${most} s, but ${by(tooSlow)}`,
-    );
-  return { limitSecs, faults };
+  const between = tooSlow
+    ? `with a time limit of ${limitSecs} s, a submission that is too slow must take at least ${most} s, but ${by(tooSlow)}`
+    : "";
+  const isBetween = tooSlow !== undefined && tooSlow.secs < most;
+  // In the format legacy, this is no rule: a submission meets its expectations with the limit or with the limit times the margin.
+  if (isBetween && format !== "legacy") faults.push(between);
+  return { limitSecs, faults, hints: isBetween && format === "legacy" ? [between] : [] };
 }
 
 /** @returns a function that says whether the expectation is about the test with this index. */

@@ -33,7 +33,7 @@ export interface VerifiedSubmission {
 export interface Verified {
   /** Faults of the package that belong to no submission. */
   readonly faults: readonly string[];
-  /** Parts that could not be tried, and why, and answers that their checker rejects; they are no faults of the package. */
+  /** Parts that could not be tried, and why, and what is unusual but breaks no rule of the format; they are no faults of the package. */
   readonly skipped: readonly string[];
   /** The time limit in seconds. Null for a package of DMOJ, or if the package sets none and none follows from its submissions. */
   readonly timeLimitSecs: number | null;
@@ -88,9 +88,11 @@ export async function verify(
     );
   const limit = timeLimitOf(problem, judged, languages);
   faults.push(...limit.faults);
+  skipped.push(...limit.hints);
   const submissions: VerifiedSubmission[] = [];
   for (const one of judged) {
-    const verified = await verifySubmission(one, problem, limit.limitSecs, judge);
+    const { hints, ...verified } = await verifySubmission(one, problem, limit.limitSecs, judge);
+    skipped.push(...hints.map((hint) => `${one.path}: ${hint}`));
     const permitted = problem.definition.languages;
     const isAllowed = permitted?.some((name) => languages.resolve(name) === one.language) ?? true;
     const other = `is in ${one.language.name}, which languages of problem.yaml does not permit`;
@@ -211,7 +213,7 @@ async function verifySubmission(
   { definition, scoring, format, timing, grader }: ProblemPackage,
   limitSecs: number | null,
   judge: LocalJudge,
-): Promise<VerifiedSubmission> {
+): Promise<VerifiedSubmission & { readonly hints: readonly string[] }> {
   const compared = async (secs: number | null) => {
     const { states, shares } = withTimeLimit(result, definition, secs);
     const graded = grader ? await grade(grader, judge, definition, states, shares) : undefined;
@@ -219,10 +221,10 @@ async function verifySubmission(
     const found = compare(path, about.expectations, result.runs, definition, secs, isFailed ? undefined : graded);
     return isFailed ? { ...found, score: 0, faults: [graded.message] } : found;
   };
-  let { verdict, score, slowestSecs, faults } = await compared(limitSecs);
+  let { verdict, score, slowestSecs, faults, hints } = await compared(limitSecs);
   if (faults.length > 0 && format === "legacy" && limitSecs !== null) {
     const later = await compared(limitSecs * timing.limitToTle);
-    if (later.faults.length === 0) ({ verdict, score, slowestSecs, faults } = later);
+    if (later.faults.length === 0) ({ verdict, score, slowestSecs, faults, hints } = later);
   }
   const { codeBytes = Number.POSITIVE_INFINITY } = definition.limits ?? {};
   const tooLong = bytes > codeBytes ? [`has ${bytes} bytes, more than the ${codeBytes} of limits.code`] : [];
@@ -232,6 +234,7 @@ async function verifySubmission(
     verdict,
     score: scoring ? score : null,
     slowestSecs,
-    faults: [...faults, ...tooLong],
+    faults: [...faults, ...(format === "legacy" ? [] : hints), ...tooLong],
+    hints: format === "legacy" ? hints : [],
   };
 }

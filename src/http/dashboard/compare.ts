@@ -26,7 +26,8 @@ export const compareRoutes: readonly DashboardRoute[] = [
         if (!judgement || !isTerminal(judgement.status)) throw clientError("notFound", []);
         const { runs, definition, status } = judgement;
         await eventLoop.turn(owner);
-        const { slowestSecs, faults } = compare(path, expectations, runs, definition, null);
+        const { slowestSecs, ...differences } = compare(path, expectations, runs, definition, null);
+        const faults = [...differences.faults, ...differences.hints];
         // A cancelled run has no verdict, so the rules of the package format would not notice that it is missing.
         const ended =
           status === "error" && faults.length === 0 ? ["IE: it was cancelled, or the platform failed"] : faults;

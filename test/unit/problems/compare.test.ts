@@ -28,10 +28,22 @@ function compared(path: string, verdicts: readonly JudgementVerdict[], share = 1
   return compare(path, about.expectations, runs, problem.definition, null);
 }
 
+test("a partially accepted submission must have points, and should not have all of them", () => {
+  const { problem } = read(PACKAGES.factors);
+  const scored = (verdict: JudgementVerdict, share: number) => {
+    const run = { verdict, share, message: null, cpuUsec: 1_000, wallNs: 0, memoryBytes: 0 };
+    const runs = problem.definition.tests.map((_, test) => ({ ...run, test }));
+    const { faults, hints } = compare("submissions/partially_accepted/a.py", [], runs, problem.definition, null);
+    return { faults, hints };
+  };
+  assert.deepEqual(scored("AC", 1), { faults: [], hints: ["the score 100 is not between 0 and 100"] });
+  assert.deepEqual(scored("WA", 0), { faults: ["the score 0 is not between 0 and 100"], hints: [] });
+});
+
 test("a submission is compared with the verdicts, the score and the message that the package expects", () => {
   const all = ["AC", "AC", "AC", "AC", "AC"] as const;
   const search = "submissions/accepted/search.cpp";
-  assert.deepEqual(compared(search, all), { verdict: "AC", score: 100, slowestSecs: 0.004, faults: [] });
+  assert.deepEqual(compared(search, all), { verdict: "AC", score: 100, slowestSecs: 0.004, faults: [], hints: [] });
   assert.deepEqual(compared(search, all, 0.5).faults, ["the score 65 is not 100"]);
   assert.deepEqual(compared(search, ["AC", "AC", "TLE", "AC", "AC"]).faults, [
     "TLE on secret/2-sum/1 instead of AC (0.00 s of CPU time): not its factors",

@@ -45,12 +45,29 @@ test("a time limit that cannot be enforced or is not bounded is a fault", () => 
   const about: SubmissionExpectations = readExpectations(files, "2025-09")("accepted/search.cpp");
   const limit = (secs: number, verdict?: JudgementVerdict) =>
     timeLimit(problem, [{ path: "a", about, result: resultOf([secs], verdict) }], 4);
-  assert.deepEqual(limit(0.6), { limitSecs: 1.5, faults: [] });
+  assert.deepEqual(limit(0.6), { limitSecs: 1.5, faults: [], hints: [] });
   assert.deepEqual(limit(2.1), {
     limitSecs: 4.5,
     faults: ["the time limit of 4.5 s is above the 4 s that this service permits: a takes 2.10 s"],
+    hints: [],
   });
-  assert.deepEqual(limit(4, "TLE"), { limitSecs: null, faults: ["a takes more than 4 s"] });
+  assert.deepEqual(limit(4, "TLE"), { limitSecs: null, faults: ["a takes more than 4 s"], hints: [] });
   const none = timeLimit(problem, [{ path: "a", about: { expectations: [] }, result: resultOf([1]) }], 4);
-  assert.deepEqual(none, { limitSecs: null, faults: ["no submission bounds the time limit from below"] });
+  assert.deepEqual(none, { limitSecs: null, faults: ["no submission bounds the time limit from below"], hints: [] });
+});
+
+test("only the format 2025-09 wants slow submissions to be slower than the limit by a factor", () => {
+  const files = toFiles(PACKAGES.factors);
+  const expectations = readExpectations(files, "2025-09");
+  const timed = [
+    { path: "fast", about: expectations("accepted/search.cpp"), result: resultOf([1]) },
+    { path: "slow", about: expectations("time_limit_exceeded/slow.cpp"), result: resultOf([2.5]) },
+  ];
+  const timing = { limitSecs: 2, acToLimit: 2, limitToTle: 1.5, resolutionSecs: 0.5 };
+  const between = [
+    "with a time limit of 2 s, a submission that is too slow must take at least 3 s, but slow takes 2.50 s",
+  ];
+  const limit = (format: "legacy" | "2025-09") => timeLimit({ ...read(PACKAGES.factors), timing, format }, timed, 4);
+  assert.deepEqual(limit("2025-09"), { limitSecs: 2, faults: between, hints: [] });
+  assert.deepEqual(limit("legacy"), { limitSecs: 2, faults: [], hints: between });
 });
