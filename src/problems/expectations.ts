@@ -215,7 +215,7 @@ function expand(glob: string): string[] {
   for (;;) {
     const next = all.flatMap((one) => {
       const [, before, inside, after] = /^([^{]*)\{([^{}]*)\}(.*)$/.exec(one) ?? [];
-      return inside === undefined ? [one] : inside.split(",").map((part) => `${before}${part}${after}`);
+      return inside === undefined ? [one] : inside.split(",").map((part) => `${before}${part.trim()}${after}`);
     });
     if (glob.length > MAX_GLOB || next.length > MAX_ALTERNATIVES)
       throw new PackageError(FILE, `a glob has at most ${MAX_GLOB} characters and ${MAX_ALTERNATIVES} alternatives`);

@@ -331,7 +331,8 @@ function readLegacy(files: PackageFiles): Head {
     validatorArgs: validator_flags.split(/\s+/).filter((word) => word !== ""),
     timing: {
       limitSecs: limits.time_limit ?? beside,
-      acToLimit: limits.time_multiplier ?? 5,
+      // The multiplier only serves to find a limit. A limit that is stated holds, however close to it accepted submissions are.
+      acToLimit: (limits.time_limit ?? beside) === null ? (limits.time_multiplier ?? 5) : 1,
       limitToTle: limits.time_safety_margin ?? 2,
       resolutionSecs: 1,
     },

@@ -51,11 +51,15 @@ export function timeLimit(
     const isIn = applies(one, definition);
     return runs.filter(({ test }) => isIn(test));
   };
+  const isInteractive = ({ test }: LocalRun) => {
+    const checker = definition.tests[test]?.checker ?? definition.checker;
+    return checker.type === "program" && checker.interactive === true;
+  };
   const slowest = (way: "lower" | "upper") =>
     timed.flatMap(({ path, about, result }) =>
       about.expectations
         .filter((one) => one.timeLimit === way || one.timeLimit === "both")
-        .map((one) => ({ path, secs: slowestOf(runsIn(one, result)) })),
+        .map((one) => ({ path, secs: slowestOf(runsIn(one, result), isInteractive) })),
     );
   const [accepted] = slowest("lower").sort((a, b) => b.secs - a.secs);
   const [tooSlow] = slowest("upper").sort((a, b) => a.secs - b.secs);
@@ -101,11 +105,15 @@ function multipleOf({ resolutionSecs }: Timing, least: number): number {
   return Number((amount * resolutionSecs).toFixed(6));
 }
 
-/** CPU time of the slowest run in seconds. It is infinity if a time limit ended a run, which would have taken longer. */
-function slowestOf(runs: readonly LocalRun[]): number {
-  const secs = runs.map(({ verdict, cpuUsec }) =>
-    verdict === "TLE" ? Number.POSITIVE_INFINITY : (cpuUsec ?? 0) / 1e6,
-  );
+/**
+ * CPU time of the slowest run in seconds. It is infinity if a time limit ended a run, which would have taken longer. A program that its
+ * interactor rejects can run on without a partner, so its time says nothing.
+ */
+function slowestOf(runs: readonly LocalRun[], isInteractive: (run: LocalRun) => boolean): number {
+  const secs = runs.map((run) => {
+    if (run.verdict === "TLE") return Number.POSITIVE_INFINITY;
+    return run.verdict === "WA" && isInteractive(run) ? 0 : (run.cpuUsec ?? 0) / 1e6;
+  });
   return Math.max(0, ...secs);
 }
 

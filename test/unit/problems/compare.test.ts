@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { JudgementVerdict } from "../../../src/domain/judgement.ts";
 import { loadLanguages } from "../../../src/languages/load.ts";
 import { compare } from "../../../src/problems/compare.ts";
-import { expected } from "../../../src/problems/expectations.ts";
+import { expected, matcher } from "../../../src/problems/expectations.ts";
 import { readProblem } from "../../../src/problems/package.ts";
 import { readSubmissions, readVerifiable } from "../../../src/problems/submissions.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
@@ -70,6 +70,11 @@ test("expectations are said in words", () => {
       ["AC or WA, WA at least once", 'message "not its factors"', "secret/1-small: WA"],
     ],
   ]);
+});
+
+test("blanks around alternatives do not count", () => {
+  const isIn = matcher("secret/*{ 4 , 2 }");
+  assert.deepEqual([isIn("secret/14"), isIn("secret/2"), isIn("secret/3")], [true, true, false]);
 });
 
 function verifiableOf(texts: PackageTexts) {

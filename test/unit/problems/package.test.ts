@@ -217,6 +217,8 @@ test("a time limit beside problem.yaml counts unless problem.yaml has one", () =
     assert.equal(limitOf(ini(line)), 2.5, line);
   assert.equal(limitOf(ini("name = x")), null);
   assert.equal(limitOf({ ".timelimit": " 3\n" }), 3);
+  const factorOf = (texts: PackageTexts) => read({ ...PACKAGES.sum, ...texts }).timing.acToLimit;
+  assert.deepEqual([factorOf({}), factorOf({ ".timelimit": "3" }), factorOf(ini("timelimit=2"))], [5, 1, 1]);
   assert.equal(limitOf({ ".timelimit": "3", ...ini("timelimit = 2") }), 3);
   const own = { "problem.yaml": "name: a\nlimits: {time_limit: 1}\n" };
   assert.equal(limitOf({ ...own, ".timelimit": "3" }), 1);

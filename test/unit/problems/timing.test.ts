@@ -56,6 +56,22 @@ test("a time limit that cannot be enforced or is not bounded is a fault", () => 
   assert.deepEqual(none, { limitSecs: null, faults: ["no submission bounds the time limit from below"], hints: [] });
 });
 
+test("the time of a program that its interactor has rejected does not count", () => {
+  const files = toFiles(PACKAGES.factors);
+  const about = readExpectations(files, "2025-09")("wrong_answer/loops.cpp");
+  const problem = read(PACKAGES.factors);
+  const interactor = { type: "program", interface: "kattis", language: "python", args: [], interactive: true } as const;
+  const timing = { limitSecs: null, acToLimit: 2, limitToTle: 1.5, resolutionSecs: 0.5 };
+  const limit = (definition: typeof problem.definition) =>
+    timeLimit({ ...problem, definition, timing }, [{ path: "a", about, result: resultOf([4], "WA") }], 4).limitSecs;
+  const { tests } = problem.definition;
+  assert.equal(limit(problem.definition), 8);
+  assert.equal(
+    limit({ ...problem.definition, checker: interactor, tests: tests.map(({ checker: _, ...test }) => test) }),
+    0.5,
+  );
+});
+
 test("only the format 2025-09 wants slow submissions to be slower than the limit by a factor", () => {
   const files = toFiles(PACKAGES.factors);
   const expectations = readExpectations(files, "2025-09");
