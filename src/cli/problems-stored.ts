@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { ConfigError } from "../config.ts";
+import { Faults, UnavailableError } from "../problems/faults.ts";
 import { PackageError } from "../problems/files.ts";
 import { openImport, type PackageRuns } from "../problems/import.ts";
 import { makeTests } from "../problems/makers.ts";
@@ -19,6 +20,7 @@ interface ImportFlags extends StoreCommandOptions {
   readonly account: string;
   readonly name?: string;
   readonly timeLimit?: number;
+  readonly allowFaults?: boolean;
   /** Whether the package comes over standard input, from the process that reads the files of the operator (setup/command-admin.sh). */
   readonly packed?: boolean;
   /** Whether the command only finds out if the import needs a launcher, in which case the exit code is NEEDS_LAUNCHER. */
@@ -43,6 +45,10 @@ export function addStored(problems: Command): void {
     .requiredOption("--account <account>", "owning account, by name or id")
     .option("--name <name>", "name of the problem (default: the name of its directory)")
     .option("--time-limit <seconds>", "time limit in seconds of CPU time, which replaces that of the package", seconds)
+    .option(
+      "--allow-faults",
+      "store a package whose structure can be read, but whose programs or their settings have faults, as a faulty version, on which each judgement ends with IE; by default, such a package is refused",
+    )
     .addOption(new Option("--packed").hideHelp())
     .addOption(new Option("--probe").hideHelp())
     .action((path: string, _: unknown, command: Command) => {
@@ -76,16 +82,23 @@ async function listProblems(
   const rows = found.map(({ id, name, title, current, updatedAtMs }) => ({
     ...{ id, name, title, version: current.number, tests: current.tests, bytes: current.bytes },
     updatedAt: new Date(updatedAtMs).toISOString(),
+    faults: current.faults,
   }));
-  answer(json, rows, () =>
-    table(
-      ["ID", "NAME", "VERSION", "TESTS", "MIB", "UPDATED", "TITLE"],
+  answer(json, rows, () => {
+    const shown = table(
+      ["ID", "NAME", "VERSION", "TESTS", "MIB", "UPDATED", "FAULTS", "TITLE"],
       rows.map((row) => [
         ...[row.id, row.name, `${row.version}`, `${row.tests}`, (row.bytes / 1_048_576).toFixed(1)],
-        ...[row.updatedAt, row.title],
+        ...[row.updatedAt, `${row.faults.length}`, row.title],
       ]),
-    ),
-  );
+    );
+    return [shown, ...rows.flatMap(({ name, faults }) => faultLines(name, faults))].join("\n");
+  });
+}
+
+/** The faults of a version, one in each line. */
+function faultLines(name: string, faults: readonly string[]): string[] {
+  return faults.map((fault) => `${name} is faulty: ${fault}`);
 }
 
 async function deleteProblem(
@@ -107,13 +120,13 @@ function seconds(text: string): number {
 }
 
 /** Reads the package for the process that can write to the database (setup/command-admin.sh). */
-async function pack(path: string, { name, timeLimit, launcherSocket }: ImportFlags): Promise<void> {
+async function pack(path: string, { name, timeLimit, allowFaults, launcherSocket }: ImportFlags): Promise<void> {
   if (process.stdout.isTTY) throw new ConfigError("start it as ./assay problems import");
   process.stdout.once("error", () => process.exit(1)); // the other process has ended, with the reason
   const [{ files }, languages] = [await readPackage(path), installedLanguages()];
   /** @param need why the package needs a launcher. Without `--probe`, set-up starts none. */
   const withJudge = async <T>(need: string, work: (judge: LocalJudge) => Promise<T>): Promise<T> => {
-    if (launcherSocket === undefined) throw new PackageError("the package", need);
+    if (launcherSocket === undefined) throw new UnavailableError("the package", need);
     const slot = await Slot.open(launcherSocket);
     try {
       return await work(new LocalJudge(slot, languages));
@@ -126,14 +139,18 @@ async function pack(path: string, { name, timeLimit, launcherSocket }: ImportFla
     measure: (problem) =>
       withJudge(`has no time limit: ${WAYS}`, (judge) => measureTimeLimit(files, problem, judge, languages, sayStep)),
   };
-  await writeImport(await openImport(files, languages, { name, timeLimitSecs: timeLimit }, runs), process.stdout);
+  const options = { name, timeLimitSecs: timeLimit, allowFaults };
+  await writeImport(await openImport(files, languages, options, runs), process.stdout);
 }
 
 const WAYS = "give --time-limit or, in its problem.yaml, limits.time_limit";
 
 /** Reports to set-up whether a launcher is needed (setup/command-admin.sh). */
-async function probe(path: string, { timeLimit }: ImportFlags): Promise<void> {
-  const { timing, submissions, makings } = readProblem((await readPackage(path)).files, installedLanguages());
+async function probe(path: string, { timeLimit, allowFaults }: ImportFlags): Promise<void> {
+  const faults = new Faults({ areAllowed: allowFaults === true });
+  const { files } = await readPackage(path);
+  const { timing, submissions, makings } = readProblem(files, installedLanguages(), faults);
+  if (faults.texts.length > 0) return; // nothing runs on a faulty version
   const hasLimit = timeLimit !== undefined || timing.limitSecs !== null;
   if (makings) process.exitCode = NEEDS_LAUNCHER;
   if (hasLimit) return;
@@ -152,6 +169,7 @@ async function storeImport(store: Store, { account, json }: ImportFlags): Promis
   }
   const { importable, read, end } = found;
   const { name, title, definition, checker, harness, cpuSecs, memoryBytes } = importable;
+  const { faults = [] } = definition;
   const tests = importable.contents.length;
   const bytes = importable.contents.flat().reduce((sum, one) => sum + one.bytes, 0);
   const contents = importable.contents.map((parts, test) =>
@@ -165,11 +183,11 @@ async function storeImport(store: Store, { account, json }: ImportFlags): Promis
     if (put.kind !== "stored") continue;
     await end();
     const { id, version: number, isNew } = put;
-    answer(json, { id, name, version: number, tests, bytes, timeLimitSecs: cpuSecs, isNew }, () =>
-      isNew
-        ? `${id}: version ${number} of ${name}, ${tests} tests, time limit ${cpuSecs} s`
-        : `${id}: version ${number} of ${name} is unchanged`,
-    );
+    const limit = cpuSecs === null ? "the time limit of the profile" : `time limit ${cpuSecs} s`;
+    answer(json, { id, name, version: number, tests, bytes, timeLimitSecs: cpuSecs, faults, isNew }, () => {
+      const said = isNew ? `, ${tests} tests, ${limit}` : " is unchanged";
+      return [`${id}: version ${number} of ${name}${said}`, ...faultLines(name, faults)].join("\n");
+    });
     return;
   }
   throw new ConfigError("the tests were deleted while they were stored: import the package again");

@@ -93,6 +93,8 @@ export interface Definition {
   readonly passFail?: true;
   /** What a package states for the program and for the checker; absent: the defaults of judgements hold. */
   readonly limits?: ProblemLimits;
+  /** Set for a faulty version of a problem: what its package has to mend. No program runs on its tests, and each judgement ends with IE. */
+  readonly faults?: readonly string[];
 }
 
 /** The limits of a problem that hold for all of its tests. */

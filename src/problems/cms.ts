@@ -6,6 +6,7 @@ import { throughFiles, toFilePath } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { FORMAT_VERDICTS, type SubmissionExpectations } from "./expectations.ts";
+import type { Faults } from "./faults.ts";
 import { checkTogether, contentOf, PackageError, type PackageFiles, renamed, sizeOf } from "./files.ts";
 import { ceilingOf, limitsOfPackage } from "./limits.ts";
 import type { ProblemPackage } from "./package.ts";
@@ -55,11 +56,11 @@ const taskFile = z.looseObject({
 type Task = Read<z.output<typeof taskFile>>;
 
 /** Reads a task of CMS of the type Batch. @throws PackageError */
-export function readCms(files: PackageFiles, languages: Languages): ProblemPackage {
+export function readCms(files: PackageFiles, languages: Languages, faults: Faults): ProblemPackage {
   const task = readYaml(files, CMS_FILE, taskFile) as Task;
   const { value } = task;
   for (const path of files.keys()) checkSupported(path);
-  const { checker, program } = readChecker(files, languages);
+  const { checker, program } = faults.attempt(() => readChecker(files, languages), NO_CHECKER);
   const subtasks = readSubtasks(task, files, program !== null);
   const { secs, limits, problem, outputBytes } = limitsOf(task, languages);
   const streams = throughFiles(streamFile(task, "infile"), streamFile(task, "outfile"));
@@ -314,6 +315,7 @@ function numberOf(codename: string): number {
 
 /** Compares words line by line. */
 const WHITE_DIFF: CheckerSpec = { type: "tokens", lineBreaks: true };
+const NO_CHECKER = { checker: WHITE_DIFF, program: null };
 /** Paths of the checker, without the ending of a source. CMS runs a program that the author has compiled; here, its source is needed. */
 const CHECKERS = ["check/checker", "cor/correttore"];
 /** Endings of sources in the languages of CMS. */
@@ -327,7 +329,7 @@ function readChecker(
   const isChecker = (path: string) =>
     CHECKERS.some((one) => path === `${one}${SOURCES.find((end) => path.endsWith(end)) ?? ""}`);
   const [first, second] = [...files.keys()].filter(isChecker).sort((a, b) => extname(b).localeCompare(extname(a)));
-  if (first === undefined) return { checker: WHITE_DIFF, program: null };
+  if (first === undefined) return NO_CHECKER;
   if (extname(first) === "") throw new PackageError(first, "is a compiled program: its source is required");
   if (second !== undefined && extname(second) !== "")
     throw new PackageError(second, `is a second checker besides ${first}`);

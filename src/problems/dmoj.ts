@@ -15,6 +15,7 @@ import {
   pythonSpec,
   readProgram,
 } from "./dmoj-programs.ts";
+import type { Faults } from "./faults.ts";
 import { checkTogether, contentOf, type LazyFile, type PackageError, type PackageFiles } from "./files.ts";
 import { ceilingOf } from "./limits.ts";
 import { MadeFile, type Making } from "./makers.ts";
@@ -136,11 +137,11 @@ interface Checkers {
 const MAX_GENERATORS = 10;
 
 /** Reads a package of DMOJ: init.yml with test data. Time and memory limits are not part of it. @throws PackageError */
-export function readDmoj(files: PackageFiles, languages: Languages): ProblemPackage {
+export function readDmoj(files: PackageFiles, languages: Languages, faults: Faults): ProblemPackage {
   const init = readYaml(files, DMOJ_FILE, initFile, { version: "1.1" }) as Init;
   const { test_cases: given, pretest_test_cases: pretests, ...root } = init.value;
-  const harness = readHarness(init, files, languages);
-  const checkers = readCheckers(init, files, languages);
+  const harness = faults.attempt(() => readHarness(init, files, languages), null);
+  const checkers = faults.attempt(() => readCheckers(init, files, languages), NO_CHECKERS);
   const contents = readContents(init, files, languages);
   const tests: PackageTest[] = [];
   const outputs: ProblemPackage["outputs"][number][] = [];
@@ -169,7 +170,7 @@ export function readDmoj(files: PackageFiles, languages: Languages): ProblemPack
           throw init.fault([...where, "points"], "points: a batch can have points, but not a case in it");
         const batch = batched ? numbers.batch : 0;
         const part = { path: where, values: { ...values, ...one }, points, position: numbers.position++, batch };
-        const checker = checkers.specOf(part);
+        const checker = faults.attempt(() => checkers.specOf(part), STANDARD);
         const name = `${prefix}${batched ? `${at + 1}.${place + 1}` : `${at + 1}`}`;
         const share = points / (batched?.length ?? 1);
         const limits = outputLimit(part, init, languages);
@@ -182,7 +183,7 @@ export function readDmoj(files: PackageFiles, languages: Languages): ProblemPack
             ...streamFiles(part, init),
             checker,
           },
-          parts: contents.of(part, name),
+          parts: faults.attempt(() => contents.of(part, name), NO_CONTENTS),
         });
         const [input, answer] = (tests.at(-1) as PackageTest).parts;
         checks.push(() => checkSizes(part, [input, answer], checker, limits.stdout_bytes, init));
@@ -218,7 +219,7 @@ export function readDmoj(files: PackageFiles, languages: Languages): ProblemPack
       tests: tests.map(({ meta }) => meta),
       ...(root.signature_grader && { languages: SIGNATURE_LANGUAGES }),
     },
-    checker: checkers.program(),
+    checker: faults.attempt(checkers.program, null),
     harness,
     tests,
     ...(contents.runs.length > 0 && { makings: { runs: contents.runs, check } }),
@@ -367,6 +368,9 @@ class Groups {
 
 /** Compares words line by line. */
 const STANDARD: CheckerSpec = { type: "tokens", lineBreaks: true };
+
+/** What a faulty version has in place of checkers that cannot be read. */
+const NO_CHECKERS: Checkers = { specOf: () => STANDARD, program: () => null, isInteractive: false };
 
 /** The checkers for numbers, with the kind of error that each bounds by default. */
 const FLOATS_MODES = new Map([
@@ -666,6 +670,8 @@ function contentReader(init: Init, files: PackageFiles): (part: Part, key: "in" 
 }
 
 const EMPTY: LazyFile = { size: 0, read: () => Buffer.alloc(0) };
+/** What a faulty version has in place of contents that cannot be read. */
+const NO_CONTENTS = [EMPTY, EMPTY] as const;
 
 function asText({ size, read }: LazyFile): LazyFile {
   return { size, read: () => normalized(read()) };

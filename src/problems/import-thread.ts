@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { parentPort, workerData } from "node:worker_threads";
 import { fromPlain, type PlainLanguages } from "../languages/load.ts";
+import { UnavailableError } from "./faults.ts";
 import { PackageError } from "./files.ts";
 import { type Importable, openImport, type PackageRuns, type ReadOptions } from "./import.ts";
 import { packageFromZip } from "./zip.ts";
@@ -51,7 +52,7 @@ const COMMAND_ONLY: PackageRuns = {
 };
 
 async function refuse(message: string): Promise<never> {
-  throw new PackageError("the package", message);
+  throw new UnavailableError("the package", message);
 }
 
 const { archive, mostBytes, languages, options } = workerData as OpenRequest;

@@ -5,9 +5,10 @@ import { LIMIT_FIELDS } from "../domain/limits.ts";
 import { MAX_WORDS, MAX_WORDS_BYTES } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
+import { Faults } from "./faults.ts";
 import { type LazyFile, PackageError, type PackageFiles } from "./files.ts";
 import { ceilingOf } from "./limits.ts";
-import type { Makings } from "./makers.ts";
+import { leaveEmpty, type Makings } from "./makers.ts";
 import { type ProblemPackage, readProblem } from "./package.ts";
 import { readVerifiable, type VerifiableSubmission } from "./submissions.ts";
 
@@ -34,8 +35,8 @@ export interface Importable {
   readonly checker: Program | null;
   /** What the problem adds to submissions. */
   readonly harness: Harness | null;
-  /** The time limit: seconds of CPU time for each run. */
-  readonly cpuSecs: number;
+  /** The time limit: seconds of CPU time for each run. Null for a faulty version whose time limit cannot be measured. */
+  readonly cpuSecs: number | null;
   /** Null if the package does not limit the memory: the limit of the profile holds. */
   readonly memoryBytes: number | null;
   /** The input of each test, followed by its answer. */
@@ -48,6 +49,8 @@ export interface Importable {
 export interface ImportOptions {
   readonly name?: string | undefined;
   readonly timeLimitSecs?: number | undefined;
+  /** Whether a package whose programs have faults becomes a faulty version of the problem. */
+  readonly allowFaults?: boolean | undefined;
 }
 
 export interface ReadOptions extends ImportOptions {
@@ -74,7 +77,7 @@ export interface PackageRuns {
 
 /**
  * Reads and checks a package for an import.
- * @param runs called when everything else is checked. @throws PackageError for the first fault.
+ * @param runs called when everything else is checked. @throws PackageError for the first fault that is not allowed.
  */
 export async function openImport(
   files: PackageFiles,
@@ -82,30 +85,37 @@ export async function openImport(
   options: ReadOptions,
   runs: PackageRuns,
 ): Promise<OpenImport> {
-  const problem = readProblem(files, languages);
+  const faults = new Faults({ areAllowed: options.allowFaults === true });
+  const problem = readProblem(files, languages, faults);
   const { tests, definition } = problem;
   if (tests.length > MAX_TESTS) throw new PackageError("data", `has more than ${MAX_TESTS} tests`);
   if (definition.groups.length > MAX_GROUPS) throw new PackageError("data", `has more than ${MAX_GROUPS} groups`);
-  if (problem.grader)
-    throw new PackageError(problem.grader.path, "a grader of the package is not supported for judgements by a service");
+  faults.attempt(() => checkGrader(problem), undefined);
   const name = nameOf(options.name ?? files.directory ?? problem.name ?? null);
   const title = titleOf(problem.title);
   checkWords(definition);
   const submissions = options.verify ? readVerifiable(files, problem, languages) : null;
   const given = options.timeLimitSecs ?? problem.timing.limitSecs;
   if (given !== null) checkedLimit(given, languages);
-  if (problem.makings) await runs.make(problem.makings);
-  const cpuSecs = checkedLimit(given ?? (await runs.measure(problem)), languages);
+  const { makings } = problem;
+  // The tests of a version that is faulty already are not made or measured: nothing runs on them.
+  if (makings && faults.texts.length === 0) await faults.attemptRun(() => runs.make(makings));
+  if (makings && faults.texts.length > 0) leaveEmpty(makings);
+  const isMeasured = given === null && faults.texts.length === 0;
+  const secs = isMeasured ? await runs.measure(problem) : given;
+  const cpuSecs = secs === null ? null : checkedLimit(secs, languages);
   const hashed = hashing();
-  const limited: Definition = {
+  const ofTest = cpuSecs === null ? {} : { cpu_time_secs: cpuSecs };
+  const stored: Definition = {
     ...definition,
-    tests: definition.tests.map((test) => ({ ...test, limits: { ...test.limits, cpu_time_secs: cpuSecs } })),
+    tests: definition.tests.map((test) => ({ ...test, limits: { ...test.limits, ...ofTest } })),
+    ...(faults.texts.length > 0 && { faults: faults.texts }),
   };
   return {
     importable: {
       name,
       title,
-      definition: limited,
+      definition: stored,
       checker: problem.checker,
       harness: problem.harness ?? null,
       cpuSecs,
@@ -115,6 +125,12 @@ export async function openImport(
     },
     read: (test, place) => tests[test]?.parts[place]?.read() as Buffer,
   };
+}
+
+/** @throws PackageError for a package whose points a program of its own decides. */
+function checkGrader({ grader }: ProblemPackage): void {
+  if (grader)
+    throw new PackageError(grader.path, "a grader of the package is not supported for judgements by a service");
 }
 
 /** @returns a function that reads and hashes each file only once: a small package can refer to a large file in all of its tests. */

@@ -3,6 +3,7 @@ import type { Language } from "../domain/language.ts";
 import type { Program } from "../domain/submission.ts";
 import type { LocalJudge } from "../worker/judge-locally.ts";
 import { tail } from "./compare.ts";
+import { UnavailableError } from "./faults.ts";
 import { type LazyFile, PackageError } from "./files.ts";
 
 /*
@@ -21,6 +22,10 @@ export class MadeFile implements LazyFile {
 
   constructor(convert: (content: Buffer) => Buffer = (content) => content) {
     this.#convert = convert;
+  }
+
+  get isMade(): boolean {
+    return this.#content !== null;
   }
 
   get size(): number {
@@ -60,7 +65,10 @@ export interface Makings {
   readonly check: () => void;
 }
 
-/** Runs the programs. @throws PackageError if one of them fails or makes too much, SandboxError if the slot is lost. */
+/**
+ * Runs the programs. @throws PackageError if one of them fails or makes too much, UnavailableError if the platform failed, SandboxError if
+ * the slot is lost.
+ */
 export async function makeTests(
   { runs, check }: Makings,
   judge: LocalJudge,
@@ -72,7 +80,8 @@ export async function makeTests(
     const { result, output, metrics } = await judge.make(language, program, stdin.read(), args);
     if (result.verdict !== "AC" || !output) {
       const why = [result.errorMessage, excerptOf(output?.stderr)].filter((text) => text).join(": ");
-      throw new PackageError(path, `the program that makes the test ended as ${result.verdict}${tail(why)}`);
+      const Failure = result.verdict === "IE" ? UnavailableError : PackageError;
+      throw new Failure(path, `the program that makes the test ended as ${result.verdict}${tail(why)}`);
     }
     if (output.integrity !== "complete") {
       const stream = output.stdout.length < MAX_CONTENT_BYTES ? "standard error" : "standard output";
@@ -89,6 +98,12 @@ export async function makeTests(
       throw new PackageError(path, `the programs need more than ${MAX_MADE_CPU_SECS} s of CPU time to make all tests`);
   }
   check();
+}
+
+/** Leaves empty what has not been made. */
+export function leaveEmpty({ runs }: Makings): void {
+  for (const made of runs.flatMap(({ stdout, stderr }) => [stdout, stderr]))
+    if (made && !made.isMade) made.fill(Buffer.alloc(0));
 }
 
 const MAX_EXCERPT = 300;

@@ -10,6 +10,7 @@ import { CMS_FILE, readCms } from "./cms.ts";
 import { constantsField, constantsOf, withConstants } from "./constants.ts";
 import { DMOJ_FILE, readDmoj } from "./dmoj.ts";
 import type { SubmissionExpectations } from "./expectations.ts";
+import { type Faults, refusing } from "./faults.ts";
 import { filesBelow, PackageError, type PackageFiles, sizeOf } from "./files.ts";
 import type { Grader } from "./grader.ts";
 import { limits2025, limitsLegacy, limitsOfPackage, timeLimitBeside } from "./limits.ts";
@@ -143,12 +144,12 @@ interface Head {
 
 /**
  * Reads a package in the format `legacy` or `2025-09`, or of DMOJ, Polygon or CMS. Parts that would change a verdict and are not supported are faults.
- * @throws PackageError for the first fault.
+ * @param faults what happens with the faults of programs. @throws PackageError for the first fault that is not allowed.
  */
-export function readProblem(given: PackageFiles, languages: Languages): ProblemPackage {
-  if (given.has(DMOJ_FILE) && !given.has(YAML)) return readDmoj(given, languages);
-  if (given.has(POLYGON_FILE) && !given.has(YAML)) return readPolygon(given, languages);
-  if (given.has(CMS_FILE) && !given.has(YAML)) return readCms(given, languages);
+export function readProblem(given: PackageFiles, languages: Languages, faults: Faults = refusing()): ProblemPackage {
+  if (given.has(DMOJ_FILE) && !given.has(YAML)) return readDmoj(given, languages, faults);
+  if (given.has(POLYGON_FILE) && !given.has(YAML)) return readPolygon(given, languages, faults);
+  if (given.has(CMS_FILE) && !given.has(YAML)) return readCms(given, languages, faults);
   const named = readYaml(given, YAML, version);
   if (!named) throw new PackageError(YAML, "is missing");
   const { problem_format_version: name = "legacy" } = named.value;
@@ -176,7 +177,7 @@ export function readProblem(given: PackageFiles, languages: Languages): ProblemP
     ...(interactive && { interactive: true as const }),
     ...(multiPass && { passes: limits.validation_passes ?? DEFAULT_PASSES }),
   };
-  const validator = head.custom ? readValidator(files, format, languages, kind) : null;
+  const validator = head.custom ? faults.attempt(() => readValidator(files, format, languages, kind), null) : null;
   const { run, problem: problemLimits, outputBytes } = limitsOfPackage(limits, read, languages);
   const { tests, groups, inputs, outputs, graderFlags, stop } = readTests(files, {
     ...head,
@@ -200,13 +201,13 @@ export function readProblem(given: PackageFiles, languages: Languages): ProblemP
       ...(head.languages && { languages: head.languages.map(languageName) }),
     },
     checker: validator?.program ?? null,
-    harness: readIncluded(files, languages),
+    harness: faults.attempt(() => readIncluded(files, languages), null),
     tests,
     inputs,
     outputs,
     inputValidators: [...sourcesIn(files, "input_validators"), ...sourcesIn(files, "input_format_validators")],
     submissions: submissionsOf(files),
-    grader: graderFlags.size > 0 ? readGrader(files, languages, graderFlags) : null,
+    grader: graderFlags.size > 0 ? faults.attempt(() => readGrader(files, languages, graderFlags), null) : null,
     stop,
   };
 }

@@ -1,5 +1,5 @@
 import { basename, dirname, extname } from "node:path/posix";
-import type { ProgramChecker } from "../domain/check.ts";
+import type { CheckerSpec, ProgramChecker } from "../domain/check.ts";
 import { MAX_GROUPS, MAX_POINTS, MAX_TESTS, type TestGroup } from "../domain/judgement.ts";
 import { throughFiles, toFilePath } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
@@ -11,6 +11,7 @@ import {
   matcher,
   type SubmissionExpectations,
 } from "./expectations.ts";
+import type { Faults } from "./faults.ts";
 import {
   checkTogether,
   contentOf,
@@ -41,7 +42,7 @@ const MAX_TITLE = 200;
 const MAX_VALIDATORS = 16;
 
 /** Reads a full package of Polygon, which contains its generated tests. @throws PackageError */
-export function readPolygon(files: PackageFiles, languages: Languages): ProblemPackage {
+export function readPolygon(files: PackageFiles, languages: Languages, faults: Faults): ProblemPackage {
   const problem = readXml(files, POLYGON_FILE) as XmlElement;
   if (problem.name !== "problem") throw fault(problem, "is no problem");
   const judging = needed(problem, "judging");
@@ -52,7 +53,7 @@ export function readPolygon(files: PackageFiles, languages: Languages): ProblemP
   checkAssets(problem, assets);
   const interactor = childOf(assets, "interactor");
   const checker = needed(assets, "checker");
-  const { program, spec } = readChecker(checker, interactor, files, languages);
+  const { program, spec } = faults.attempt(() => readChecker(checker, interactor, files, languages), NO_CHECKER);
   const limits = limitsOf(testset, languages);
   const named = throughFiles(streamFile(judging, "input-file"), streamFile(judging, "output-file"));
   if (interactor && Object.keys(named).length > 0)
@@ -60,7 +61,7 @@ export function readPolygon(files: PackageFiles, languages: Languages): ProblemP
   const contents = contentReader(files);
   const all = testsOf(testset, contents).map((one) => ({ ...one, meta: { ...one.meta, ...limits.meta, ...named } }));
   const { groups, tests, isScored } = scored(testset, all);
-  const outputs = interactor ? [] : checkerTests(checker, contents, spec);
+  const outputs = interactor || spec.type !== "program" ? [] : checkerTests(checker, contents, spec);
   const { untried, ...submissions } = readSolutions(assets, files, new Set(groups.map(({ name }) => name)));
   const validators = listOf(assets, "validators", "validator");
   if (validators.length > MAX_VALIDATORS) throw fault(assets, `has more than ${MAX_VALIDATORS} validators`);
@@ -374,6 +375,12 @@ function headersBeside(path: string, files: PackageFiles): ReadonlyMap<string, s
 }
 
 const HEADERS = [".h", ".hh", ".hpp", ".hxx", ".inc"];
+
+/** What a faulty version has in place of a checker that cannot be read. */
+const NO_CHECKER: { readonly program: Program | null; readonly spec: CheckerSpec } = {
+  program: null,
+  spec: { type: "tokens" },
+};
 
 function readChecker(
   checker: XmlElement,

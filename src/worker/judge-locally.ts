@@ -123,6 +123,7 @@ export class LocalJudge {
           harness,
           answers,
           ...stated,
+          fault: definition.faults?.[0] ?? null,
         };
         const passes: Outcome[] = [];
         const tested = await this.#checker.judge(claimed, stdin, where, async (input, interact) => {
@@ -174,7 +175,7 @@ export class LocalJudge {
 
   /** Checks an output that is given, instead of that of a run. @throws SandboxError if the slot is lost. */
   async check(
-    test: Omit<ClaimedTest, "judgementSeq" | "limits" | "harness">,
+    test: Omit<ClaimedTest, "judgementSeq" | "limits" | "harness" | "fault">,
     input: Buffer,
     output: Buffer,
   ): Promise<Checked> {
@@ -186,7 +187,7 @@ export class LocalJudge {
       metrics: null,
       evidence: null,
     };
-    const given = { ...test, judgementSeq: 0, limits: {}, harness: null };
+    const given = { ...test, judgementSeq: 0, limits: {}, harness: null, fault: null };
     const checked = await this.#checker.check(given, input, outcome, this.#where);
     return checked ?? { verdict: "IE", share: 0, message: null };
   }

@@ -58,6 +58,7 @@ export interface Tested {
 export type RunProgram = (stdin: Buffer, interact?: Execute) => Promise<Outcome>;
 
 const NOTHING = Buffer.alloc(0);
+const FAULTY = "the version of the problem is faulty";
 
 /** Runs and checks programs on the tests of judgements. */
 export class TestChecker {
@@ -76,6 +77,7 @@ export class TestChecker {
    * @throws SandboxError if the slot is lost.
    */
   async judge(test: ClaimedTest, input: Buffer, where: TestRunContext, run: RunProgram): Promise<Tested | Yielded> {
+    if (test.fault !== null) return { outcome: internalError(FAULTY), checked: failed(`${FAULTY}: ${test.fault}`) };
     const spec = test.checker.type === "program" ? test.checker : null;
     const passes = spec?.passes ?? 1;
     let pass: NextPass = where.progress?.nextPass ?? { input, feedback: [] };

@@ -246,6 +246,10 @@ export interface ImportProblemQuery {
    * Time limit in seconds of CPU time, which replaces that of the package. It is required if the package has none
    */
   time_limit?: number;
+  /**
+   * Whether a package whose structure can be read, but whose programs or their settings have faults, becomes a faulty version. By default, it is refused
+   */
+  allow_faults?: "true" | "false";
 }
 
 export interface InputMessage {
@@ -745,6 +749,10 @@ export interface Problem {
    */
   bytes: number;
   limits: ProblemLimits;
+  /**
+   * What the package has to mend, if the version is faulty; otherwise empty. Each judgement on a faulty version ends with IE
+   */
+  faults: string[];
   created_at: string;
   updated_at: string;
   /**
@@ -769,6 +777,10 @@ export interface ProblemVersions {
    */
   bytes: number;
   limits: ProblemVersionsLimits;
+  /**
+   * What the package has to mend, if the version is faulty; otherwise empty. Each judgement on a faulty version ends with IE
+   */
+  faults: string[];
   created_at: string;
 }
 
@@ -805,6 +817,10 @@ export interface ProblemsProblems {
    */
   bytes: number;
   limits: ProblemsProblemsLimits;
+  /**
+   * What the package has to mend, if the version is faulty; otherwise empty. Each judgement on a faulty version ends with IE
+   */
+  faults: string[];
   created_at: string;
   updated_at: string;
 }

@@ -51,6 +51,8 @@ export const TIME_LIMIT = z.codec(
   },
 );
 
+export const ALLOW_FAULTS = z.enum(["true", "false"]);
+
 type Stored = Extract<PutProblem, { kind: "stored" }>;
 type Imported = Stored & { readonly verification: Verification | null };
 
@@ -61,6 +63,8 @@ export interface ProblemImportOptions {
   readonly timeLimitSecs: number | undefined;
   /** Whether the submissions of the package are judged after the import. */
   readonly verify: boolean;
+  /** Whether a package whose programs have faults becomes a faulty version of the problem. */
+  readonly allowFaults: boolean;
 }
 
 export interface ImportFor {
@@ -100,7 +104,7 @@ export class ProblemImports {
     // The import can wait for other imports, and the largest package takes 20 s by itself.
     const answered = keepOpenMeanwhile(request);
     try {
-      const { name, timeLimitSecs, verify } = options;
+      const { name, timeLimitSecs, verify, allowFaults } = options;
       const archive = request.body;
       if (!Buffer.isBuffer(archive)) throw wrongMedia(request);
       const expectedMs = Math.min(statedBytes(archive), MAX_IMPORT_BYTES) / BYTES_PER_MS;
@@ -115,7 +119,7 @@ export class ProblemImports {
         await countRequests(caller, this.#dependencies, { amount, counted });
         counted += Math.max(0, amount);
       };
-      const importing = { name, ...limited, verify, languages, signal, admit: count };
+      const importing = { name, ...limited, verify, allowFaults, languages, signal, admit: count };
       const pause = async () => {
         signal.throwIfAborted();
         await this.#answers.eventLoop.turn(owner);

@@ -4,7 +4,7 @@ import type { FoundProblem, Problem, ProblemVersion } from "../../store/problems
 import { named } from "../named-schemas.ts";
 import { type Call, route, type Services } from "../route.ts";
 import { count, next, time } from "./fields.ts";
-import { PACKAGE_NAME, TIME_LIMIT } from "./import-problem.ts";
+import { ALLOW_FAULTS, PACKAGE_NAME, TIME_LIMIT } from "./import-problem.ts";
 import { PAGE, PROBLEM_ID, pageOf } from "./parameters.ts";
 
 const versionFields = {
@@ -14,6 +14,11 @@ const versionFields = {
   limits: z
     .strictObject({ cpu_time_secs: z.number().nullable(), memory_bytes: count.nullable() })
     .describe("Limits of each test. If a limit is null, that of the profile holds"),
+  faults: z
+    .array(z.string())
+    .describe(
+      "What the package has to mend, if the version is faulty; otherwise empty. Each judgement on a faulty version ends with IE",
+    ),
   created_at: time,
 };
 const version = z.strictObject(versionFields);
@@ -65,6 +70,11 @@ export const importProblem = route({
           "Time limit in seconds of CPU time, which replaces that of the package. It is required if the package has none",
         schema: TIME_LIMIT.optional(),
       },
+      allow_faults: {
+        description:
+          "Whether a package whose structure can be read, but whose programs or their settings have faults, becomes a faulty version. By default, it is refused",
+        schema: ALLOW_FAULTS.optional(),
+      },
     },
   },
   body: { media: "application/zip" },
@@ -81,7 +91,8 @@ export const importProblem = route({
   handler:
     ({ dependencies: { store }, imports }) =>
     async ({ request, reply, caller, query }) => {
-      const options = { name: query.name, timeLimitSecs: query.time_limit, verify: false };
+      const { name, time_limit: timeLimitSecs, allow_faults } = query;
+      const options = { name, timeLimitSecs, verify: false, allowFaults: allow_faults === "true" };
       const put = await imports.run(request, reply, { options, caller: async () => caller, actor: null });
       const problem = await store.problems.get(put.id, [caller.accountId]);
       if (!problem) throw clientError("problemNotFound", []);
@@ -143,9 +154,9 @@ export const deleteProblem = route({
 
 const iso = (ms: number) => new Date(ms).toISOString();
 
-function toVersion({ number, tests, bytes, cpuSecs, memoryBytes, createdAtMs }: ProblemVersion) {
+function toVersion({ number, tests, bytes, cpuSecs, memoryBytes, faults, createdAtMs }: ProblemVersion) {
   const limits = { cpu_time_secs: cpuSecs, memory_bytes: memoryBytes };
-  return { version: number, tests, bytes, limits, created_at: iso(createdAtMs) };
+  return { version: number, tests, bytes, limits, faults: [...faults], created_at: iso(createdAtMs) };
 }
 
 function toSummary({ id, name, title, current, createdAtMs, updatedAtMs }: FoundProblem) {

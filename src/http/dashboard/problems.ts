@@ -19,6 +19,7 @@ const imported = z.strictObject({
   name: PACKAGE_NAME.optional(),
   time_limit: TIME_LIMIT.optional(),
   verify: z.literal("true").optional(),
+  allow_faults: z.literal("true").optional(),
 });
 
 /** /dashboard/api/problems: lists, returns, imports and deletes problems. Members may do all of this in their accounts. */
@@ -69,13 +70,13 @@ export const problemRoutes: readonly DashboardRoute[] = [
         reply,
         person,
         actor,
-        query: { account, name, time_limit: timeLimitSecs, verify },
+        query: { account, name, time_limit: timeLimitSecs, verify, allow_faults },
       }): Promise<ImportedProblem> => {
         const caller = async () => {
           const { id } = await ownAccount(dependencies.store, person, account);
           return await chargePlayground(dependencies, request, id);
         };
-        const options = { name, timeLimitSecs, verify: verify === "true" };
+        const options = { name, timeLimitSecs, verify: verify === "true", allowFaults: allow_faults === "true" };
         const { id, version, isNew, verification } = await imports.run(request, reply, { options, caller, actor });
         return { id, version, isNew, verification };
       },
@@ -114,9 +115,9 @@ function toRow({ id, name, title, account, current, createdAtMs, updatedAtMs }: 
   };
 }
 
-function toVersion({ number, tests, bytes, cpuSecs, memoryBytes, createdAtMs }: stored.ProblemVersion): ProblemVersion {
+function toVersion({ number, cpuSecs, createdAtMs, ...version }: stored.ProblemVersion): ProblemVersion {
   const cpuMs = cpuSecs === null ? null : Math.round(cpuSecs * 1e3);
-  return { version: number, tests, bytes, cpuMs, memoryBytes, createdAt: new Date(createdAtMs).toISOString() };
+  return { ...version, version: number, cpuMs, createdAt: new Date(createdAtMs).toISOString() };
 }
 
 function toGroups({ groups, tests }: Pick<Definition, "groups" | "tests">): ProblemDetail["groups"] {

@@ -333,6 +333,8 @@ export interface Schema {
     cpu_secs: number | null;
     memory_bytes: number | null;
     created_at: number;
+    /** JSON of the list of texts that the definition of a faulty version has; null for any other version. */
+    faults: string | null;
   };
   /** The problems of accounts: tests that are stored under a name. */
   problems: {

@@ -170,6 +170,7 @@ async function putProblem(
       bytes: version.bytes,
       cpu_secs: version.cpuSecs,
       memory_bytes: version.memoryBytes,
+      faults: await faultsOf(trx, version.versionSeq),
       created_at: nowMs,
     })
     .execute();
@@ -180,6 +181,17 @@ async function putProblem(
     .where("number", "<=", number - MAX_PROBLEM_VERSIONS)
     .execute();
   return { kind: "stored", id, version: number, isNew: true };
+}
+
+/** The faults of a stored version in the form of their column: lists of problems need not read the definitions. */
+async function faultsOf(trx: Transaction<Schema>, versionSeq: number): Promise<string | null> {
+  const { definition } = await trx
+    .selectFrom("versions")
+    .select("definition")
+    .where("seq", "=", versionSeq)
+    .executeTakeFirstOrThrow();
+  const { faults } = JSON.parse(definition) as Definition;
+  return faults ? JSON.stringify(faults) : null;
 }
 
 function insertProblem(
@@ -233,7 +245,7 @@ function selectProblems(db: Pick<Kysely<Schema>, "selectFrom">) {
     .innerJoin("accounts", "accounts.id", "problems.account_id")
     .selectAll("problems")
     .select("accounts.name as account_name")
-    .select(["number", "version_seq", "tests", "bytes", "cpu_secs", "memory_bytes"])
+    .select(["number", "version_seq", "tests", "bytes", "cpu_secs", "memory_bytes", "faults"])
     .select("problem_versions.created_at as version_created_at");
 }
 
@@ -257,6 +269,7 @@ function toVersion(row: Omit<Selectable<Schema["problem_versions"]>, "problem_se
     bytes: row.bytes,
     cpuSecs: row.cpu_secs,
     memoryBytes: row.memory_bytes,
+    faults: row.faults === null ? [] : (JSON.parse(row.faults) as string[]),
     createdAtMs: row.created_at,
   };
 }

@@ -31,13 +31,15 @@ export type PutProblem =
   /** The account would exceed this bound. */
   | { readonly kind: "full"; readonly bound: keyof ProblemBounds };
 
-/** A version of a stored problem; the fields are as in NewProblem. */
+/** A version of a stored problem; fields without a comment are as in NewProblem. */
 export interface ProblemVersion {
   readonly number: number;
   readonly tests: number;
   readonly bytes: number;
   readonly cpuSecs: number | null;
   readonly memoryBytes: number | null;
+  /** The faults of its definition; empty unless the version is faulty. */
+  readonly faults: readonly string[];
   readonly createdAtMs: number;
 }
 

@@ -26,6 +26,7 @@ import { progress } from "./migrations/0021-progress.ts";
 import { foreignSubmissions } from "./migrations/0022-foreign-submissions.ts";
 import { takesInput } from "./migrations/0023-takes-input.ts";
 import { harness } from "./migrations/0024-harness.ts";
+import { faultyVersions } from "./migrations/0025-faulty-versions.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
 
@@ -55,4 +56,5 @@ export const MIGRATIONS: readonly Migration[] = [
   foreignSubmissions,
   takesInput,
   harness,
+  faultyVersions,
 ];

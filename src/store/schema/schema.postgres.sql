@@ -322,6 +322,7 @@ create table problem_versions (
   cpu_secs double precision,
   memory_bytes bigint,
   created_at bigint not null,
+  faults text,
   constraint problem_versions_problem_seq_fkey FOREIGN KEY (problem_seq) REFERENCES problems(seq) ON DELETE CASCADE,
   constraint problem_versions_version_seq_fkey FOREIGN KEY (version_seq) REFERENCES versions(seq),
   constraint problem_versions_pk PRIMARY KEY (problem_seq, number)

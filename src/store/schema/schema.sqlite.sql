@@ -285,6 +285,7 @@ CREATE TABLE "problem_versions" (
   "cpu_secs" double precision,
   "memory_bytes" bigint,
   "created_at" bigint not null,
+  "faults" text,
   constraint "problem_versions_pk" primary key ("problem_seq", "number")
 );
 CREATE INDEX "problem_versions_of" on "problem_versions" ("version_seq");

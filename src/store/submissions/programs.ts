@@ -82,6 +82,7 @@ async function loadRuns(
         ...limitsOfTest(definition, number),
         harness,
         answers,
+        fault: definition.faults?.[0] ?? null,
       },
     });
   }

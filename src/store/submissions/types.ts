@@ -38,6 +38,8 @@ export interface ClaimedTest {
   readonly harness: Harness | null;
   /** The answers. An output that matches any of them is right. */
   readonly answers: readonly Buffer[];
+  /** Why nothing runs on this test: the first fault of a faulty version of a problem. Null for any other version. */
+  readonly fault: string | null;
 }
 
 /**

@@ -63,13 +63,30 @@ test("a package is stored, listed and deleted", LIMIT, async (t) => {
     [[id, "sum", 1, 3]],
   );
   const table = await command("problems", "list", "--account", "shop", "--data", data);
-  assert.match(table.stdout, /ID +NAME +VERSION +TESTS +MIB +UPDATED +TITLE\n.*sum.*Sum of two\n/);
+  assert.match(table.stdout, /ID +NAME +VERSION +TESTS +MIB +UPDATED +FAULTS +TITLE\n.*sum.* 0 +Sum of two\n/);
   assert.equal((await command("problems", "delete", "sum", "--account", "shop", "--data", data)).code, 0);
   const gone = await command("problems", "delete", "sum", "--account", "shop", "--data", data);
   assert.deepEqual([gone.code, gone.stderr], [1, "assay: there is no problem sum in this account\n"]);
   const audit = await command("audit", "list", "--json", "--data", data);
   assert.match(audit.stdout, /problem\.import/);
   assert.match(audit.stdout, /problem\.delete/);
+});
+
+test("a package with faults is stored only with --allow-faults, and the list has its faults", LIMIT, async (t) => {
+  const data = await fixture(t);
+  const path = directory(t, { "init.yml": "checker: near.py\ntest_cases: [{in: a, out: a}]\n", a: "1\n" }, "near");
+  const refused = await imported(data, path, "--time-limit", "1");
+  assert.deepEqual(refused.codes, [1, 1]);
+  assert.match(refused.errors.join(), /near\.py is not in the package/);
+  const stored = await imported(data, path, "--allow-faults");
+  assert.deepEqual(stored.codes, [0, 0], stored.errors.join());
+  const fault = "near is faulty: init.yml:2: checker: near.py is not in the package\n";
+  assert.match(stored.out, /^[0-9a-f-]{36}: version 1 of near, 1 tests, the time limit of the profile\n/);
+  assert.ok(stored.out.endsWith(`\n${fault}`), stored.out);
+  const listed = await command("problems", "list", "--account", "shop", "--data", data);
+  assert.ok(listed.stdout.endsWith(`\n${fault}`), listed.stdout);
+  const json = await command("problems", "list", "--account", "shop", "--json", "--data", data);
+  assert.deepEqual(JSON.parse(json.stdout)[0].faults, ["init.yml:2: checker: near.py is not in the package"]);
 });
 
 test("the tests of a package arrive as they are, also those that it has twice", LIMIT, async (t) => {

@@ -45,6 +45,7 @@ onEachDatabase((open) => {
       tests: 5,
       bytes: 2 + 3 + 3 + 4 + 20,
       limits: { cpu_time_secs: 2, memory_bytes: 134_217_728 },
+      faults: [],
     });
     assert.equal(versions.length, 1);
     const again = await put(FACTORS);
@@ -94,6 +95,49 @@ onEachDatabase((open) => {
       assert.deepEqual(await runs(program), [3, 4]);
       assert.deepEqual(await runs({ ...program, problem_version: 1 }), [1, 3]);
       assert.equal((await judge({ ...program, problem_version: 4 })).status, 404);
+    },
+  );
+
+  test(
+    "a package with faults is stored only if the request allows it, and is mended by a new version",
+    LIMIT,
+    async (t) => {
+      const { put, judge, get, ask, store } = await importing(t, open);
+      const init = "checker: near.py\ntest_cases: [{in: a, out: a}, {in: a, out: a}]\n";
+      const broken = zipOf(membersOf({ "init.yml": init, a: "1\n" }));
+      const refused = await put(broken, "?name=near&time_limit=1");
+      assert.deepEqual(
+        [refused.status, (await put(broken, "?name=near&time_limit=1&allow_faults=false")).status],
+        [422, 422],
+      );
+      assert.deepEqual((await get("")).json.problems, []);
+      const faults = ["init.yml:2: checker: near.py is not in the package"];
+      const first = await put(broken, "?name=near&allow_faults=true");
+      assert.equal(first.status, 201, first.text);
+      assert.deepEqual(
+        [first.json.faults, first.json.versions[0].faults, first.json.limits.cpu_time_secs],
+        [faults, faults, null],
+      );
+      const { id } = first.json;
+      assert.deepEqual((await get("")).json.problems[0].faults, faults);
+      const program = { language: "python", code: "x", problem: id, stop: "never" };
+      const judged = await judge(program);
+      const [claim] = await store.submissions.claim("w", 60_000, 1);
+      assert.equal(claim?.test?.fault, faults[0]);
+
+      const mended = { "init.yml": init, a: "1\n", "near.py": "def check(*_, **__): return True" };
+      const second = await put(zipOf(membersOf(mended)), "?name=near&time_limit=1&allow_faults=true");
+      assert.deepEqual([second.json.version, second.json.faults, second.json.versions[1].faults], [2, [], faults]);
+      assert.deepEqual((await get("")).json.problems[0].faults, []);
+      // A judgement that is judged again stays on its version.
+      const again = await ask({ method: "POST", path: `/api/judgements/${judged.json.id}/rejudge` });
+      assert.equal(again.status, 202);
+      await judge(program);
+      const claims = await store.submissions.claim("w", 60_000, 2);
+      assert.deepEqual(
+        claims.map(({ test }) => test?.fault),
+        [faults[0], null],
+      );
     },
   );
 

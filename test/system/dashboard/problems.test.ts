@@ -47,6 +47,30 @@ test("problems: list, import, page and deletion", async (t) => {
     await page.getByText("No problems yet").waitFor();
   });
 
+  await t.test("a package with faults becomes a faulty version only if that is chosen, and shows them", async () => {
+    const broken = { "init.yml": "checker: near.py\ntest_cases: [{in: a, out: a}]\n", a: "1\n" };
+    const fault = "init.yml:2: checker: near.py is not in the package";
+    await choose(broken);
+    await dialog.getByLabel("Name").fill("near");
+    await dialog.getByLabel("CPU time limit").fill("1");
+    await send();
+    await dialog.getByRole("alert").getByText(fault).waitFor();
+    assertOnlyStatus(complaints, "422");
+    await dialog.getByLabel("Allow faults of programs").check();
+    await send();
+    await page.getByText("faulty: each judgement ends with IE").waitFor();
+    await page.getByText(fault).waitFor();
+    await looksGood(page, "problem-faulty");
+    await go("/problems");
+    await page.getByRole("row").filter({ hasText: "near" }).getByText(fault).waitFor();
+    await looksGood(page, "problems-faulty");
+    await go("/problems");
+    await page.getByRole("link", { name: "near", exact: true }).click();
+    await button("Delete").click();
+    await dialog.getByRole("button", { name: "Delete problem" }).click();
+    await page.getByText("No problems yet").waitFor();
+  });
+
   await t.test("an upload shows its progress until the package is imported, and leads to the problem", async () => {
     let release = () => {};
     const held = new Promise<void>((resolve) => (release = resolve));

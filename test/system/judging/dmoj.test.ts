@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, before, describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { installedLanguages } from "../../../src/cli/installed-languages.ts";
 import { makeTests } from "../../../src/problems/makers.ts";
@@ -375,16 +375,15 @@ describe("generators of DMOJ", { concurrency: 1 }, () => {
       await assert.rejects(made(attack), { name: "PackageError", message });
     });
 
-  test("run when the command imports the package", LIMIT, async (t) => {
+  /** What the command that imports a package sends to the process that stores it. */
+  const packedBy = async (t: TestContext, texts: PackageTexts, ...flags: string[]) => {
     const directory = mkdtempSync(join(tmpdir(), "assay-problem-"));
     t.after(() => rmSync(directory, { recursive: true }));
     chmodSync(directory, 0o755);
     const archive = join(directory, "x.zip");
-    const init = "generator: make.py\ntest_cases: [{generator_args: [21]}]\n";
-    const source = "import sys\nprint(2 * int(sys.argv[1]))\nprint('made answer', file=sys.stderr)\n";
-    writeFileSync(archive, zip({ "init.yml": init, "make.py": source }));
+    writeFileSync(archive, zip(texts));
     const within = ["setpriv", "--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--clear-groups", "--"];
-    const command = ["problems", "import", archive, "--account", "x", "--name", "x", "--time-limit", "1"];
+    const command = ["problems", "import", archive, "--account", "x", "--name", "x", "--time-limit", "1", ...flags];
     assert.equal((await assayWithin(within, "", ...command, "--probe")).code, 3);
     const socket = product().launcher.socket;
     // The service holds all other slots.
@@ -393,15 +392,51 @@ describe("generators of DMOJ", { concurrency: 1 }, () => {
     let read = await packed();
     for (; read.stderr.includes("slots all are taken"); read = await packed()) await sleep(100);
     slot = await openSlot();
+    return read;
+  };
+
+  test("run when the command imports the package", LIMIT, async (t) => {
+    const init = "generator: make.py\ntest_cases: [{generator_args: [21]}]\n";
+    const source = "import sys\nprint(2 * int(sys.argv[1]))\nprint('made answer', file=sys.stderr)\n";
+    const read = await packedBy(t, { "init.yml": init, "make.py": source });
     assert.equal(read.code, 0, read.stderr);
     const [head = "", ...contents] = read.stdout.split("\n");
     assert.deepEqual([JSON.parse(head).name, contents], ["x", ["42", "made answer", ""]]);
   });
 
+  for (const [file, source, message] of [
+    [
+      "make.c",
+      "int main(void) { return oops; }",
+      /^init\.yml: test 1: the program that makes the test ended as RE: the program does not compile/,
+    ],
+    ["make.py", "while True: pass", /^init\.yml: test 1: the program that makes the test ended as TLE/],
+  ] as const)
+    test(`that fail refuse the package, or make a faulty version: ${file}`, LIMIT, async (t) => {
+      const init = `generator: {source: ${file}, time_limit: 1}\ntest_cases: [{}]\n`;
+      const texts = { "init.yml": init, [file]: source };
+      const refused = await packedBy(t, texts);
+      assert.deepEqual([refused.code, refused.stdout], [1, ""]);
+      const { code, stdout, stderr } = await packedBy(t, texts, "--allow-faults");
+      assert.equal(code, 0, stderr);
+      const { definition, contents } = JSON.parse(stdout);
+      assert.equal(definition.faults.length, 1);
+      assert.match(definition.faults[0], message);
+      assert.deepEqual(
+        contents[0].map(({ bytes }: { bytes: number }) => bytes),
+        [0, 0],
+      );
+    });
+
   test("are refused by a request, which names the command", LIMIT, async () => {
     const texts = { "init.yml": "generator: make.py\ntest_cases: [{}]\n", "make.py": "" };
     const zipped = { "content-type": "application/zip" };
-    const { status, json } = await product().ask("POST", "/api/problems?name=made&time_limit=1", zip(texts), zipped);
+    const { status, json } = await product().ask(
+      "POST",
+      "/api/problems?name=made&time_limit=1&allow_faults=true",
+      zip(texts),
+      zipped,
+    );
     assert.equal(status, 422, JSON.stringify(json));
     assert.match(JSON.stringify(json), /its programs make: use the command assay problems import/);
   });

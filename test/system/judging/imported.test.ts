@@ -69,3 +69,35 @@ test("the time limit of the import holds", LIMIT, async () => {
   // The limit is that of the import: the profile's is 4 s.
   assert.ok(used >= 0.5 && used < 2, `${used} s`);
 });
+
+test("a judgement on a faulty version is an internal error with its first fault, and nothing runs", LIMIT, async () => {
+  const init = "checker: near.py\npoints: 5\ntest_cases: [{in: a, out: a}, {in: a, out: a}]\n";
+  const texts: PackageTexts = { "init.yml": init, a: "1\n" };
+  const problem = await imported(texts, "name=faulty&time_limit=1&allow_faults=true");
+  const on = (more: object) => judge(product(), { language: "python", code: "print(1)", problem, ...more });
+  for (const stop of ["first_failure", "never", "group"]) {
+    const { status, verdict, score, runs } = await on({ stop });
+    assert.deepEqual([status, verdict, score], ["error", "IE", 0], stop);
+    assert.deepEqual(
+      runs.map(({ verdict, message }) => [verdict, message]),
+      [
+        ["IE", "the version of the problem is faulty: init.yml:3: checker: near.py is not in the package"],
+        [null, null],
+      ],
+    );
+    const { json } = await product().ask("GET", `/api/result/${runs[0]?.submission_id}`);
+    const { status: state, metrics, evidence } = json as Record<string, unknown>;
+    assert.deepEqual([state, metrics, evidence], ["error", null, null]);
+  }
+  const old = await on({});
+  const mended = await imported(
+    { ...texts, "near.py": "def check(*_, **__): return True\n" },
+    "name=faulty&time_limit=1",
+  );
+  assert.equal(mended, problem);
+  assert.equal((await on({})).verdict, "AC");
+  assert.equal((await on({ problem_version: 1 })).verdict, "IE");
+  const again = await product().ask("POST", `/api/judgements/${old.id}/rejudge`);
+  const rejudged = await product().ask("GET", `/api/judgements/${(again.json as { id: string }).id}?wait=true`);
+  assert.equal((rejudged.json as { verdict: string }).verdict, "IE");
+});

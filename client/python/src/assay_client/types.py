@@ -183,6 +183,8 @@ class ImportProblemQuery(TypedDict):
     name: NotRequired[str]
     # Time limit in seconds of CPU time, which replaces that of the package. It is required if the package has none
     time_limit: NotRequired[float]
+    # Whether a package whose structure can be read, but whose programs or their settings have faults, becomes a faulty version. By default, it is refused
+    allow_faults: NotRequired[Literal["true", "false"]]
 
 
 class InputMessage(TypedDict):
@@ -500,6 +502,8 @@ class Problem(TypedDict):
     # Size of all inputs and answers
     bytes: int
     limits: ProblemLimits
+    # What the package has to mend, if the version is faulty; otherwise empty. Each judgement on a faulty version ends with IE
+    faults: list[str]
     created_at: str
     updated_at: str
     # All versions that are stored, newest first
@@ -519,6 +523,8 @@ class ProblemVersions(TypedDict):
     # Size of all inputs and answers
     bytes: int
     limits: ProblemVersionsLimits
+    # What the package has to mend, if the version is faulty; otherwise empty. Each judgement on a faulty version ends with IE
+    faults: list[str]
     created_at: str
 
 
@@ -546,6 +552,8 @@ class ProblemsProblems(TypedDict):
     # Size of all inputs and answers
     bytes: int
     limits: ProblemsProblemsLimits
+    # What the package has to mend, if the version is faulty; otherwise empty. Each judgement on a faulty version ends with IE
+    faults: list[str]
     created_at: str
     updated_at: str
 

@@ -24,6 +24,7 @@ export function ImportDialog({ onClose }: { onClose: () => void }) {
         name: text(form, "name") || undefined,
         time_limit: text(form, "limit") || undefined,
         verify: form.has("verify") ? "true" : undefined,
+        allow_faults: form.has("faults") ? "true" : undefined,
       };
       return mutations.importProblem(form.get("archive") as File, options, {
         onSent: setSent,
@@ -83,6 +84,11 @@ export function ImportDialog({ onClose }: { onClose: () => void }) {
           label="Verify the submissions of the package"
           description="Judges each program in submissions/ with the playground key of the account, and compares the verdicts with those that the package expects. If nothing changed since the current version, only the verification runs."
           name="verify"
+        />
+        <Checkbox
+          label="Allow faults of programs"
+          description="Stores a package whose checker or another program cannot work as a faulty version, on which each judgement ends with IE. Import a mended package later."
+          name="faults"
         />
         {importing.isPending && (
           <div className={css.progress}>

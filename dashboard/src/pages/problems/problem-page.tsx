@@ -19,6 +19,7 @@ import { Timestamp } from "../../components/timestamp.tsx";
 import { checkerSummary } from "../../judgement/checker-summary.ts";
 import { judgementSource, ORIGIN_COLUMNS, RESULT_COLUMNS } from "../../lists/judgement-list.tsx";
 import { LiveList } from "../../lists/live-list.tsx";
+import { Faults } from "./faults.tsx";
 import css from "./problem.module.css";
 import { VerificationResults } from "./verification-results.tsx";
 import { verificationOf } from "./verifications.ts";
@@ -65,7 +66,7 @@ export function ProblemPage() {
 
 function ProblemView({ problem }: { problem: ProblemDetail }) {
   const navigate = useNavigate();
-  const { id, name, title, checker, groups, versions } = problem;
+  const { id, name, title, checker, groups, versions, faults } = problem;
   const verification = verificationOf(id);
   const search = useMemo(() => ({ problem: id }), [id]);
   const columns: readonly Column<ProblemVersion>[] = [
@@ -119,6 +120,9 @@ function ProblemView({ problem }: { problem: ProblemDetail }) {
       <DescriptionList
         of={[
           ["Name", name],
+          ...(faults.length > 0
+            ? [["State", <Faults key="faults" state="faulty: each judgement ends with IE" faults={faults} />] as const]
+            : []),
           ["Account", problem.account.name],
           ["CPU time of a test", timeLimit(problem)],
           ["Memory of a test", memoryLimit(problem)],

@@ -14,6 +14,7 @@ import { Page } from "../../components/page.tsx";
 import { memoryLimit, timeLimit } from "../../components/problem-limits.ts";
 import { EmptyState, QueryBoundary } from "../../components/query-boundary.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
+import { Faults } from "./faults.tsx";
 import { ImportDialog } from "./import-dialog.tsx";
 
 const route = getRouteApi("/inside/problems");
@@ -21,10 +22,13 @@ const route = getRouteApi("/inside/problems");
 const COLUMNS: readonly Column<ProblemRow>[] = [
   {
     head: "Problem",
-    cell: ({ id, name }) => (
-      <Link to="/problems/$id" params={{ id }}>
-        {name}
-      </Link>
+    cell: ({ id, name, faults }) => (
+      <>
+        <Link to="/problems/$id" params={{ id }}>
+          {name}
+        </Link>{" "}
+        {faults.length > 0 && <Faults state="faulty" faults={faults.slice(0, 1)} />}
+      </>
     ),
   },
   { head: "Title", cell: ({ title }) => title },

@@ -9,6 +9,7 @@ import { Section } from "../../components/page.tsx";
 import { EmptyState, ErrorMessage } from "../../components/query-boundary.tsx";
 import { StatusBadge } from "../../components/status-badge.tsx";
 import { Verdict } from "../../components/verdict.tsx";
+import { Faults, Lines } from "./faults.tsx";
 import css from "./problem.module.css";
 
 /**
@@ -127,30 +128,12 @@ function useCompared(
 }
 
 function Result({ of: { submission, row, compared, trouble } }: { of: Followed }) {
-  if (submission.error !== null) return <Fault state="not judged" faults={[submission.error]} />;
+  if (submission.error !== null) return <Faults state="not judged" faults={[submission.error]} />;
   if (submission.judgementId === null) return <StatusBadge tone="idle">skipped: no installed language</StatusBadge>;
   if (compared?.faults.length === 0) return <StatusBadge tone="good">as expected</StatusBadge>;
-  if (compared) return <Fault state="mismatch" faults={compared.faults} />;
-  if (trouble) return <Fault state="not compared" faults={[trouble.message]} />;
+  if (compared) return <Faults state="mismatch" faults={compared.faults} />;
+  if (trouble) return <Faults state="not compared" faults={[trouble.message]} />;
   return <StatusBadge tone="idle">{row?.status ?? "pending"}</StatusBadge>;
-}
-
-function Fault({ state, faults }: { state: string; faults: readonly string[] }) {
-  return (
-    <>
-      <StatusBadge tone="bad">{state}</StatusBadge>
-      <Lines of={faults} />
-    </>
-  );
-}
-
-function Lines({ of: lines }: { of: readonly string[] }) {
-  return lines.map((line, at) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: lines can be equal, and do not change
-    <div key={at} className={css.names}>
-      {line}
-    </div>
-  ));
 }
 
 /** The path without `submissions/`. */

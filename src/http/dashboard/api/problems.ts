@@ -27,6 +27,8 @@ export interface ProblemVersion {
   /** The limits of each test; null if the limit of the profile holds. */
   readonly cpuMs: number | null;
   readonly memoryBytes: number | null;
+  /** What the package has to mend, if the version is faulty; otherwise empty. */
+  readonly faults: readonly string[];
   readonly createdAt: string;
 }
 
@@ -49,8 +51,8 @@ export interface ProblemDetail extends ProblemRow {
 }
 
 /**
- * POST /problems?account=ID[&name=][&time_limit=][&verify=true] with a ZIP archive of a package → ImportedProblem. With `verify`, the
- * submissions of the package are judged on this version, charged to the account's playground key.
+ * POST /problems?account=ID[&name=][&time_limit=][&verify=true][&allow_faults=true] with a ZIP archive of a package → ImportedProblem.
+ * With `verify`, the submissions of the package are judged on this version, charged to the account's playground key.
  */
 export interface ImportedProblem {
   readonly id: string;

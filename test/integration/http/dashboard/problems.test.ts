@@ -42,7 +42,7 @@ onEachDatabase((open) => {
     const { createdAt: _, updatedAt: __, ...rest } = row;
     assert.deepEqual(rest, {
       ...{ id, name: "factors", title: "Factors", account: { id: accountId, name: "club" } },
-      ...{ version: 2, tests: 5, bytes: 33, cpuMs: 2_000, memoryBytes: 134_217_728 },
+      ...{ version: 2, tests: 5, bytes: 33, cpuMs: 2_000, memoryBytes: 134_217_728, faults: [] },
     });
     const { versions, groups, checker, ...same } = (await ada("GET", `/problems/${id.toUpperCase()}`)).json;
     assert.deepEqual(same, row);
