@@ -50,6 +50,11 @@ export interface ProgramChecker {
   readonly hasOwnArgs?: true;
   /** Set if its box also has the source of the submission, and what was measured of its run, in files (src/worker/checker-interfaces.ts). */
   readonly readsRun?: true;
+  /**
+   * Set if it also decides about runs that have failed, except for those that do not compile or whose output exceeds its limit. An interactor
+   * can always do that (`UNDECIDED`).
+   */
+  readonly checksFailures?: true;
   /** Set if users do not see what it writes, unless it has failed. */
   readonly isSilent?: true;
   /** Set for an interactor: it runs at the same time as the program, and each of the two reads the output of the other. */
@@ -67,13 +72,22 @@ export type CheckerSpec = Checker | ProgramChecker;
 
 /** The result of a checker. */
 export interface Checked {
-  /** IE: the checker failed. */
-  readonly verdict: "AC" | "WA" | "IE";
-  /** The part of the points of the test that the program has earned, from 0 to 1. With some interfaces, a wrong output can earn points. */
+  /** IE: the checker failed. UNDECIDED: the run has failed, and its own verdict holds. */
+  readonly verdict: "AC" | "WA" | "IE" | typeof UNDECIDED;
+  /**
+   * The part of the points of the test that the program has earned, from 0 to 1. With some interfaces, a wrong output and a failed run can
+   * earn points.
+   */
   readonly share: number;
   /** A message for users; null if there is nothing to explain. */
   readonly message: string | null;
 }
+
+/**
+ * A checker leaves the verdict to the run, which has failed. An interactor leaves the decision to a second run of itself after the end of
+ * the program, which has what was measured, and the files that the first one has left.
+ */
+export const UNDECIDED = "undecided";
 
 /** The result of a comparison. */
 export interface Compared {

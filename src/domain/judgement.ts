@@ -1,4 +1,4 @@
-import type { Checked, CheckerSpec } from "./check.ts";
+import { type Checked, type CheckerSpec, UNDECIDED } from "./check.ts";
 import type { ProfileName, RequestedLimits, StatedLimits, TestLimits } from "./limits.ts";
 import type { Outcome } from "./outcome.ts";
 import type { StreamFiles } from "./program-options.ts";
@@ -185,14 +185,14 @@ export function verdictIn(state: TestState): JudgementVerdict | null {
 
 /**
  * The verdict of a test.
- * @param checked the result of the checker; null if the program was not AC, unless an interactor had rejected it before it failed.
+ * @param checked the result of the checker; null if the program was not AC, unless an interactor had rejected it before it failed, or the
+ * checker decides about failed runs as well.
  */
 export function verdictOfRun({ status, result }: Outcome, checked: Checked | null): JudgementVerdict {
   if (status === "error") return "IE";
   if (result.cause.startsWith("compile_")) return "CE";
-  if (checked && checked.verdict !== "AC") return checked.verdict;
-  if (result.verdict !== "AC") return result.verdict;
-  return checked?.verdict ?? "IE";
+  if (checked && checked.verdict !== UNDECIDED) return checked.verdict;
+  return result.verdict === "AC" ? "IE" : result.verdict;
 }
 
 /** What follows from the present states. */
@@ -439,13 +439,12 @@ export function mostPoints(
   return tests.reduce((sum, other) => sum + (other.group === group ? other.points : 0), 0);
 }
 
-/** The points that a test earned. @param share the part of its points that the checker gave; with some interfaces also for a wrong output. */
+/** The points that a test earned. @param share the part of its points that the checker gave; with some interfaces also to a test that is not AC. */
 export function earned(test: TestMeta | undefined, state: TestState, share: number): number {
   const verdict = verdictIn(state);
   if (!test || verdict === null) return 0;
   const ofChecker = test.points * share;
-  if (verdict === "AC") return ofChecker;
-  return test.failedPoints ?? (verdict === "WA" ? ofChecker : 0);
+  return verdict === "AC" ? ofChecker : (test.failedPoints ?? ofChecker);
 }
 
 export interface GroupScore {
@@ -461,7 +460,7 @@ export interface GroupScore {
 
 /**
  * The points of each group by its rule.
- * @param shares for each test, the part of its points that the program earned, from 0 to 1. Only a test that is AC or WA earns points.
+ * @param shares for each test, the part of its points that the program earned, from 0 to 1.
  */
 export function groupScores(
   { tests, groups }: Pick<Definition, "tests" | "groups">,
@@ -577,7 +576,7 @@ export function resultOfRun(outcome: Outcome, checked: Checked | null): RunResul
   const verdict = verdictOfRun(outcome, checked);
   return {
     verdict,
-    share: verdict === "AC" || verdict === "WA" ? (checked?.share ?? 0) : 0,
+    share: verdict === "CE" || verdict === "IE" ? 0 : (checked?.share ?? 0),
     message: shortened(checked?.message ?? outcome.result.errorMessage),
     cpuUsec: outcome.metrics?.cpuUsec ?? null,
     wallNs: outcome.metrics?.wallNs ?? null,

@@ -247,8 +247,17 @@ const MODULES = [
 ];
 const MODULE_DIRECTORY = new URL("./dmoj-python/", import.meta.url);
 
-/** Checkers of DMOJ that no comparison of ours equals. Our modules have them. */
+/** Checkers of DMOJ that no comparison of ours equals. Our modules have them, and the others for programs that import them. */
 export const MODULE_CHECKERS = ["easy", "linecount", "linematches", "rstripped", "sorted", "unordered"];
+const COMPARISONS = ["standard", "identical", "floats", "floatsabs", "floatsrel"];
+/** The module checkers that decide about failed runs. */
+const CHECK_FAILURES = ["linecount"];
+
+/** A checker that Python can call; null if it is none, such as a program in another language. */
+export function pythonChecker(name: string, args: unknown): PythonChecker | null {
+  if (name.includes(".")) return { what: { file: name }, args };
+  return [...MODULE_CHECKERS, ...COMPARISONS].includes(name) ? { what: { name }, args } : null;
+}
 
 /** The program of all checkers and graders in Python of a package. @param names their files in the package. */
 export function pythonProgram(
@@ -277,12 +286,17 @@ function inProgram(name: string): string {
   return `package/${name}`;
 }
 
-/** What main.py calls for a test. */
-export interface PythonCall {
-  readonly call: "checker" | "grader";
-  /** A file of the package, or the name of one of the module checkers. */
+/** A checker in Python: a file of the package, or the name of one of the module checkers. */
+export interface PythonChecker {
   readonly what: { readonly file: string } | { readonly name: string };
   readonly args: unknown;
+}
+
+/** What main.py calls for a test: a grader, or a checker if there is none. */
+export interface PythonCall {
+  /** A grader that does not decide by itself calls the checker. */
+  readonly checker: PythonChecker;
+  readonly grader: { readonly file: string; readonly isInteractive: boolean } | null;
   readonly points: number;
   readonly position: number;
   readonly batch: number;
@@ -290,18 +304,25 @@ export interface PythonCall {
   readonly problem: string;
 }
 
-export function pythonSpec({ what, ...call }: PythonCall, interactive: boolean): CheckerSpec {
-  const named = "file" in what ? { file: inProgram(what.file) } : what;
+export function pythonSpec({ checker: { what, args }, grader, ...about }: PythonCall): CheckerSpec {
+  const checker = { args, ...("file" in what ? { file: inProgram(what.file) } : what) };
+  const call = grader ? { call: "grader", file: inProgram(grader.file) } : { call: "checker" };
+  const interactive = grader?.isInteractive === true;
+  // Whether a checker in a file decides about failed runs is known when it is loaded (`run_on_error`).
+  const checksFailures = grader ? !interactive : "file" in what || CHECK_FAILURES.includes(what.name);
   return {
     ...{ type: "program", interface: "kattis-partial", language: "python", readsRun: true },
-    args: [JSON.stringify({ ...call, ...named })],
+    args: [JSON.stringify({ ...about, ...call, checker, interactor: interactive })],
     ...(interactive && { interactive }),
+    ...(checksFailures && { checksFailures }),
   };
 }
 
 /** The methods of graders that run the submission themselves, which only the platform does here. */
 const REFUSED_METHOD =
-  /^[ \t]+(?:async[ \t]+)?def[ \t]+(grade|populate_result|abort_grading|_generate_binary|_interact_with_process|_launch_process)[ \t]*\(/m;
+  /^[ \t]+(?:async[ \t]+)?def[ \t]+(grade|populate_result|abort_grading|_generate_binary|_launch_process)[ \t]*\(/m;
+/** With this method, also other graders talk with the submission. */
+const TALKS = /^[ \t]+def[ \t]+_interact_with_process[ \t]*\(/m;
 
 /**
  * Whether a grader in Python talks with the submission while it runs; otherwise, it decides afterwards. The source is searched as text,
@@ -313,6 +334,6 @@ export function isInteractiveGrader(source: string, fail: Fail): boolean {
   const [, base = ""] = /^class[ \t]+Grader[ \t]*\(([^)\n]{0,200})\)/m.exec(source) ?? [];
   const name = base.trim().split(".").at(-1);
   if (name === "InteractiveGrader") return true;
-  if (name === "StandardGrader") return false;
+  if (name === "StandardGrader") return TALKS.test(source);
   throw fail("the class Grader must be a subclass of InteractiveGrader or StandardGrader");
 }

@@ -11,6 +11,8 @@ import {
   isInteractiveGrader,
   MODULE_CHECKERS,
   type PythonCall,
+  type PythonChecker,
+  pythonChecker,
   pythonProgram,
   pythonSpec,
   readProgram,
@@ -404,11 +406,11 @@ function readCheckers(init: Init, files: PackageFiles, languages: Languages): Ch
   const problem = files.directory ?? "";
   const pythonOf = (
     { position, batch, points, values }: Part,
-    call: Pick<PythonCall, "call" | "what" | "args">,
-    isInteractive: boolean,
+    checker: PythonChecker,
+    grader: PythonCall["grader"] = null,
   ) => {
     const binary = values.binary_data === true;
-    return pythonSpec({ ...call, points, position, batch, binary, problem }, isInteractive);
+    return pythonSpec({ checker, grader, points, position, batch, binary, problem });
   };
   if (interactive) {
     const fail = (message: string) => init.fault(["interactive"], `interactive: ${message}`);
@@ -430,17 +432,27 @@ function readCheckers(init: Init, files: PackageFiles, languages: Languages): Ch
     const { program } = pythonProgram(files, [judge], languages, fail);
     const source = program.options?.files.at(-1)?.data.toString() ?? "";
     const isInteractive = isInteractiveGrader(source, fail);
-    const specOf = (part: Part) => pythonOf(part, { call: "grader", what: { file: judge }, args: {} }, isInteractive);
-    return { specOf, program: () => program, isInteractive };
+    const graded = new Map<string, PythonChecker>();
+    const called = new Set<string>();
+    return {
+      specOf: (part: Part) => {
+        const key = keyOf(part, init);
+        const checker = graded.get(key) ?? checkerOfGrader(part, init, files);
+        graded.set(key, checker);
+        if ("file" in checker.what) called.add(checker.what.file);
+        if (called.size > MAX_PYTHON_FILES) throw fail(`more than ${MAX_PYTHON_FILES} checkers are files`);
+        return pythonOf(part, checker, { file: judge, isInteractive });
+      },
+      program: () => pythonProgram(files, [...new Set([judge, ...called])], languages, fail).program,
+      isInteractive,
+    };
   }
   let bridged: FoundProgram | null = null;
   const pythonFiles = new Set<string>();
   let isPython = false;
   /** Reads a checker. Only one can be a program, but all checkers in Python are in one program. */
   const readChecker = (part: Part): ((part: Part) => CheckerSpec) => {
-    const { checker = "standard" } = part.values;
-    const { name, args } =
-      typeof checker === "string" ? { name: checker, args: {} } : { ...checker, args: checker.args ?? {} };
+    const { name, args } = namedChecker(part);
     const place = [...part.path, "checker"];
     const fail = (message: string) => init.fault(place, `checker: ${message}`);
     if (name === "bridged") {
@@ -461,16 +473,13 @@ function readCheckers(init: Init, files: PackageFiles, languages: Languages): Ch
     if (isFile) pythonFiles.add(name);
     if (pythonFiles.size > MAX_PYTHON_FILES) throw fail(`more than ${MAX_PYTHON_FILES} checkers are files`);
     const what = isFile ? { file: name } : { name };
-    return (other) => pythonOf(other, { call: "checker", what, args }, false);
+    return (other) => pythonOf(other, { what, args });
   };
   const known = new Map<string, (part: Part) => CheckerSpec>();
   return {
     isInteractive: false,
     specOf: (part) => {
-      const key = JSON.stringify(part.values.checker ?? "standard");
-      // Aliases of YAML let a short file have large arguments, which each test would repeat.
-      if (key.length > MAX_CHECKER)
-        throw init.fault([...part.path, "checker"], `checker: has more than ${MAX_CHECKER} characters`);
+      const key = keyOf(part, init);
       const specOf = known.get(key) ?? readChecker(part);
       known.set(key, specOf);
       return specOf(part);
@@ -481,6 +490,30 @@ function readCheckers(init: Init, files: PackageFiles, languages: Languages): Ch
       return pythonProgram(files, [...pythonFiles], languages, fail).program;
     },
   };
+}
+
+/** The checker of a part, with its arguments as a text. */
+function keyOf({ path, values }: Part, init: Init): string {
+  const key = JSON.stringify(values.checker ?? "standard");
+  // Aliases of YAML let a short file have large arguments, which each test would repeat.
+  if (key.length > MAX_CHECKER)
+    throw init.fault([...path, "checker"], `checker: has more than ${MAX_CHECKER} characters`);
+  return key;
+}
+
+function namedChecker({ values: { checker = "standard" } }: Part) {
+  return typeof checker === "string" ? { name: checker, args: {} } : { ...checker, args: checker.args ?? {} };
+}
+
+/** The checker that a grader calls if it does not decide by itself. */
+function checkerOfGrader(part: Part, init: Init, files: PackageFiles): PythonChecker {
+  const { name, args } = namedChecker(part);
+  const found = pythonChecker(name, args);
+  const fail = (message: string) => init.fault([...part.path, "checker"], `checker: ${message}`);
+  if (!found) throw fail(`${name} is not supported together with custom_judge`);
+  if ("file" in found.what && !files.has(name)) throw fail(`${name} is not in the package`);
+  if (!isPlain(args)) throw fail("args: a number is too large, or not finite");
+  return found;
 }
 
 /** The most characters of a checker with its arguments. */

@@ -1,4 +1,4 @@
-import type { Checked, ProgramChecker } from "../domain/check.ts";
+import { type Checked, type ProgramChecker, UNDECIDED } from "../domain/check.ts";
 
 /** Paths of the files of the test in a checker's box. */
 export const FILES = {
@@ -53,15 +53,19 @@ export interface Interface {
 export const INTERFACES: Readonly<Record<ProgramChecker["interface"], Interface>> = {
   /** The output validator of problem packages. */
   kattis: { args: KATTIS_ARGS, readsOutput: "stdin", result: kattisResult },
-  /** Like `kattis`, but a checker that rejects the output can give a part of the points by `score_multiplier.txt`. */
+  /**
+   * Like `kattis`, but a checker that rejects the output can give a part of the points by `score_multiplier.txt`, and so can one that leaves
+   * the decision open, by exit code 44.
+   */
   "kattis-partial": {
     args: KATTIS_ARGS,
     readsOutput: "stdin",
     result: (ended, points, acceptedShare) => {
-      if (ended.code !== 43) return kattisResult(ended, points, acceptedShare);
+      const verdict = ended.code === 43 ? "WA" : ended.code === 44 ? UNDECIDED : null;
+      if (verdict === null) return kattisResult(ended, points, acceptedShare);
       const checked = kattisResult({ ...ended, code: 42 }, points, 1);
       const isScored = ended.feedback("score_multiplier.txt") !== null;
-      return checked?.verdict === "AC" ? { ...checked, verdict: "WA", share: isScored ? checked.share : 0 } : checked;
+      return checked?.verdict === "AC" ? { ...checked, verdict, share: isScored ? checked.share : 0 } : checked;
     },
   },
   /** Checkers with the public testlib.h, and others that write the same texts. */

@@ -1,5 +1,5 @@
 import { MAX_OUTPUT_BYTES } from "../domain/ceilings.ts";
-import type { Checked, ProgramChecker } from "../domain/check.ts";
+import { type Checked, type ProgramChecker, UNDECIDED } from "../domain/check.ts";
 import { shortened } from "../domain/judgement.ts";
 import type { Language } from "../domain/language.ts";
 import type { StepLimits } from "../domain/limits.ts";
@@ -31,8 +31,8 @@ export interface CheckedTest {
   /** Files that the checker left in the pass before. */
   readonly feedback: readonly WorkFile[];
   readonly submission: CheckedSubmission;
-  /** What was measured of the run; null for an interactor, and for an output that is from no run. */
-  readonly metrics: Outcome["metrics"];
+  /** The run that has ended; null for an interactor that runs with it. */
+  readonly run: Pick<Outcome, "result" | "metrics"> | null;
 }
 
 /** The submission whose output is checked. */
@@ -47,8 +47,11 @@ export function checkedSubmission(language: string, { code, options }: Program):
   return { language, source: entry?.data ?? code };
 }
 
-/** The result of one pass. If `next` is set, the program must run again before there is a result of the test. */
-export type CheckedPass = Checked & { readonly next?: NextPass };
+/**
+ * The result of one pass. If `next` is set, the program must run again before there is a result of the test. `left` has the files that an
+ * undecided interactor left for the run of itself that decides.
+ */
+export type CheckedPass = Checked & { readonly next?: NextPass; readonly left?: readonly WorkFile[] };
 
 /** A file that makes the feedback directory exist: a step has files, and their directories are created with them. */
 const PLACEHOLDER = `${FEEDBACK}/placeholder`;
@@ -117,10 +120,11 @@ export async function prepareInteraction(
       const [ended, ofPeer] = reports;
       // The program lost its input when the interactor exceeded its output limit, and may have failed because of that.
       if (ofPeer.exceededFirst) return interactorExceeded(ofPeer);
-      if (verdict !== "AC" && ended.endedFirst) return null;
-      if (ended.stdoutSeen > ended.stdoutKept) return OUTPUT_EXCEEDED;
+      const failedFirst = verdict !== "AC" && ended.endedFirst;
       // If the interactor exceeded its limit later, the program had already ended or closed its input, and was not affected.
       const checked = resultOf(program.spec, ofPeer, test.points);
+      if (failedFirst && checked.verdict !== UNDECIDED) return null;
+      if (ended.stdoutSeen > ended.stdoutKept) return failedFirst ? null : OUTPUT_EXCEEDED;
       return verdict !== "AC" && checked.verdict === "AC" ? null : checked;
     },
   };
@@ -184,9 +188,11 @@ function stepOf(begun: Step, spec: ProgramChecker, test: CheckedTest): Step | Ch
   );
 }
 
-function filesOfRun({ submission: { language, source }, metrics }: CheckedTest): WorkFile[] {
+function filesOfRun({ submission: { language, source }, run: ended }: CheckedTest): WorkFile[] {
+  const metrics = ended?.metrics;
   const run = {
     language,
+    ...(ended && { verdict: ended.result.verdict }),
     ...(metrics && {
       cpu_time_secs: metrics.cpuUsec / 1e6,
       wall_time_secs: metrics.wallNs / 1e9,
@@ -219,18 +225,24 @@ function decisionOf(spec: ProgramChecker, report: StepReport, points: number | n
       ? null
       : INTERFACES[spec.interface].result(endedOf(exitCode, report, spec), points, acceptedShare);
   if (!checked) return failed(`the ${who} ended as ${verdict} with ${by}${without(spec, exitCode)}${tail(report)}`);
+  if (checked.verdict === UNDECIDED) return { ...checked, left: filesLeft(report) };
   const next =
     spec.passes === undefined
       ? undefined
       : report.files?.find(({ name, mode = 0 }) => name === NEXT_PASS && !(mode & MODE_DIRECTORY));
   if (!next || checked.verdict === "IE") return checked;
   if (checked.verdict !== "AC") return failed("the checker rejects a program and asks for another pass");
-  // The files are stored without their mode. In the next pass, they have the mode of new files, so that the checker may change them.
-  // Directories are left out, because they are created with their files.
-  const feedback = (report.files ?? [])
+  return { ...checked, next: { input: next.data, feedback: filesLeft(report) } };
+}
+
+/**
+ * The files in the feedback directory for the next run of the checker. They are stored without their mode: as new files, they can be
+ * changed by the checker. Directories are left out, because they are created with their files.
+ */
+function filesLeft({ files = [] }: StepReport): WorkFile[] {
+  return files
     .filter(({ name, mode = 0 }) => name !== NEXT_PASS && !(mode & MODE_DIRECTORY))
     .map(({ name, data }) => ({ name, data }));
-  return { ...checked, next: { input: next.data, feedback } };
 }
 
 function notExecuted(spec: ProgramChecker): Checked {

@@ -1,4 +1,4 @@
-import type { Checked, ProgramChecker } from "../domain/check.ts";
+import { type Checked, type CheckerSpec, type ProgramChecker, UNDECIDED } from "../domain/check.ts";
 import { isCut } from "../domain/explain/usage.ts";
 import { internalError, type Outcome } from "../domain/outcome.ts";
 import { type NextPass, NO_RUN_TOTALS, type Progress } from "../domain/progress.ts";
@@ -49,7 +49,8 @@ export interface Tested {
   /** The outcome of the last pass. */
   readonly outcome: Outcome;
   /**
-   * The result of the checker. Null if the program was not AC, unless its interactor decided before the program failed, or could not run.
+   * The result of the checker. Null if the program was not AC, unless its interactor decided before the program failed, or could not run, or
+   * its checker decides about failed runs as well.
    */
   readonly checked: Checked | null;
 }
@@ -85,7 +86,7 @@ export class TestChecker {
       const { outcome, checked } = spec?.interactive
         ? await this.#interact(spec, test, pass, where, run)
         : await this.#runAndCheck(test, pass, where, run);
-      const { next, ...result } = checked ?? {};
+      const { next, left: _, ...result } = checked ?? {};
       if (!next) return { outcome, checked: checked && (result as Checked) };
       if (completed >= passes)
         return { outcome, checked: failed("the checker asks for more passes than the test has") };
@@ -118,10 +119,15 @@ export class TestChecker {
       : unavailable(spec);
     if ("verdict" in prepared) return { outcome: internalError("the interactor cannot run"), checked: prepared };
     const outcome = await run(NOTHING, prepared.execute);
-    return { outcome, checked: prepared.check(outcome) };
+    const checked = prepared.check(outcome);
+    if (checked?.verdict !== UNDECIDED || !program) return { outcome, checked };
+    const left = { ...pass, feedback: checked.left ?? [] };
+    const ended = { ...testOf(test, left, submission, outcome), output: null };
+    const second = await runChecker(slot, program, ended, this.#cacheOf(program, accountId));
+    return { outcome, checked: decided(second, outcome) };
   }
 
-  /** Checks the output of a run. @returns null if the program was not AC. @throws SandboxError if the slot is lost. */
+  /** Checks the output of a run. @returns null if the program was not AC, and the checker does not decide about that. @throws SandboxError if the slot is lost. */
   async check(test: ClaimedTest, input: Buffer, outcome: Outcome, where: CheckContext<"run">): Promise<Checked | null> {
     return await this.#check(test, { input, feedback: [] }, outcome, where);
   }
@@ -133,9 +139,10 @@ export class TestChecker {
     { slot, accountId, submission, signal, freeSlot }: CheckContext<"run">,
   ): Promise<CheckedPass | null> {
     const { result, output } = outcome;
-    if (result.verdict !== "AC" || !output) return null;
-    if (isCut(outcome, "stdout")) return OUTPUT_EXCEEDED;
     const { checker: spec, answers } = test;
+    const hasFailed = result.verdict !== "AC";
+    if (!output || (hasFailed && !checksFailure(spec, outcome))) return null;
+    if (isCut(outcome, "stdout")) return hasFailed ? null : OUTPUT_EXCEEDED;
     if (spec.type !== "program") {
       try {
         const options = { owner: accountId, signal, ...(freeSlot && { onSlow: freeSlot }) };
@@ -148,7 +155,8 @@ export class TestChecker {
     }
     const program = this.#programOf(spec, test);
     if (!program) return unavailable(spec);
-    return await runChecker(slot, program, testOf(test, pass, submission, outcome), this.#cacheOf(program, accountId));
+    const cache = this.#cacheOf(program, accountId);
+    return decided(await runChecker(slot, program, testOf(test, pass, submission, outcome), cache), outcome);
   }
 
   #programOf(spec: ProgramChecker, { checkerProgram: program, checkerLimits }: ClaimedTest): CheckerProgram | null {
@@ -160,6 +168,18 @@ export class TestChecker {
   #cacheOf({ language }: CheckerProgram, accountId: string): CompileCache {
     return this.#cacheFor({ accountId, language: language.name });
   }
+}
+
+/** Whether a checker decides about a run that has failed. */
+function checksFailure(spec: CheckerSpec, { status, result }: Outcome): boolean {
+  if (spec.type !== "program" || !spec.checksFailures) return false;
+  return status === "completed" && !result.cause.startsWith("compile_");
+}
+
+/** The decision about a run that has ended. */
+function decided(checked: CheckedPass, { result }: Outcome): CheckedPass {
+  if (checked.verdict !== UNDECIDED || result.verdict !== "AC") return checked;
+  return failed("the checker leaves the verdict to the run, which has not failed");
 }
 
 interface TestedPass {
@@ -186,7 +206,7 @@ function testOf(
     points,
     feedback,
     submission,
-    metrics: ended?.metrics ?? null,
+    run: ended ?? null,
   };
 }
 

@@ -1,11 +1,15 @@
 """
 Runs a checker or a grader that is written in Python for DMOJ, in the box of a checker with the interface `kattis-partial`
-(src/worker/checker-interfaces.ts). The last argument is JSON: what to call (src/problems/dmoj-python.ts). The modules in `dmoj` offer
-what such programs import.
+(src/worker/checker-interfaces.ts). The last argument is JSON: what to call (`PythonCall` in src/problems/dmoj-programs.ts). The modules in
+`dmoj` offer what such programs import.
+
+A grader that talks with the submission runs twice: beside the submission, and then to decide, when it is known how the submission has
+ended. Between them, its attributes and those of the result are in a file.
 """
 
 import json
 import os
+import pickle
 import sys
 import traceback
 import types
@@ -13,8 +17,19 @@ import types
 from dmoj import checkers, graders
 from dmoj.result import CheckerResult, Result
 
-ACCEPTED, REJECTED, FAILED = 42, 43, 1
+ACCEPTED, REJECTED, UNDECIDED, FAILED = 42, 43, 44, 1
 MESSAGE_BYTES = 2000
+STATE_FILE = "feedback/state"
+
+# DMOJ's flags of the verdicts of failed runs.
+FLAGS = {
+    "RE": Result.IR,
+    "SIG": Result.RTE,
+    "TLE": Result.TLE,
+    "MLE": Result.MLE,
+    "PLE": Result.IR,
+    "FSE": Result.RTE,
+}
 
 # DMOJ's names of languages, which checkers compare.
 LANGUAGES = {
@@ -38,6 +53,7 @@ class Case:
         self.batch = settings["batch"]
         self.has_binary_data = settings["binary"]
         self.config = types.SimpleNamespace(points=self.points, binary_data=self.has_binary_data)
+        self._settings = settings
         self._paths = input_path, answer_path
 
     def input_data(self):
@@ -45,6 +61,27 @@ class Case:
 
     def output_data(self):
         return contents(self._paths[1])
+
+    def checker(self):
+        """The function of the checker, and a function that makes its arguments for a result."""
+        settings = self._settings["checker"]
+        check = load(settings["file"]).check if "file" in settings else getattr(checkers, settings["name"]).check
+        return check, lambda result: {**settings["args"], **self._known(result)}
+
+    def _known(self, result):
+        return {
+            "submission_source": contents("judge/source"),
+            "judge_input": self.input_data(),
+            "point_value": self.points,
+            "case_position": self.position,
+            "batch": self.batch,
+            "submission_language": language_of(run_facts()),
+            "binary_data": self.has_binary_data,
+            "execution_time": result.execution_time,
+            "problem_id": self._settings["problem"],
+            "case": self,
+            "result": result,
+        }
 
 
 def contents(path):
@@ -54,67 +91,83 @@ def contents(path):
 
 def load(path):
     """The module in a file of the package. It is not found by an import, because its name can be that of another module."""
-    module = types.ModuleType(os.path.basename(path).rpartition(".")[0])
+    module = types.ModuleType("package_" + os.path.basename(path).rpartition(".")[0])
     module.__file__ = path
+    sys.modules[module.__name__] = module  # objects of its classes can be stored
     exec(compile(contents(path), path, "exec"), module.__dict__)
     return module
 
 
-def run_of(case):
-    """The run of the submission as far as it is known: of a run that an interactor accompanies, only the language."""
+def run_facts():
+    """What is known of the run of the submission: only the language, while it still runs."""
     with open("judge/run.json", encoding="utf-8") as file:
-        facts = json.load(file)
-    result = Result(case)
+        return json.load(file)
+
+
+def language_of(facts):
+    return LANGUAGES.get(facts["language"], facts["language"].upper())
+
+
+def describe(result, facts):
+    """Adds what was measured of the run, and the flag of a failure."""
     result.execution_time = facts.get("cpu_time_secs", 0.0)
     result.wall_clock_time = facts.get("wall_time_secs", 0.0)
     result.max_memory = facts.get("memory_peak_bytes", 0) / 1024
-    return result, LANGUAGES.get(facts["language"], facts["language"].upper())
+    result.result_flag |= FLAGS.get(facts["verdict"], 0)
 
 
 def checked(settings, case):
     """Calls a checker. Returns what it returned, and the result that it may have changed."""
-    check = load(settings["file"]).check if "file" in settings else getattr(checkers, settings["name"]).check
-    result, language = run_of(case)
+    result = Result(case)
+    describe(result, run_facts())
     result.proc_output = sys.stdin.buffer.read()
-    known = {
-        "submission_source": contents("judge/source"),
-        "judge_input": case.input_data(),
-        "point_value": case.points,
-        "case_position": case.position,
-        "batch": case.batch,
-        "submission_language": language,
-        "binary_data": case.has_binary_data,
-        "execution_time": result.execution_time,
-        "problem_id": settings["problem"],
-        "case": case,
-        "result": result,
-    }
-    try:
-        return check(result.proc_output, case.output_data(), **{**settings["args"], **known}), result
-    except UnicodeDecodeError:
-        return CheckerResult(False, 0, feedback="invalid unicode"), result
-
-
-def graded(settings, case):
-    """Calls a grader. Returns what it returned, and the result that it may have changed."""
-    result, language = run_of(case)
-    grader_class = load(settings["file"]).Grader
-    graders.refuse_overrides(grader_class)
-    problem = types.SimpleNamespace(id=settings["problem"])
-    grader = grader_class(None, problem, language, contents("judge/source"))
-    if isinstance(grader, graders.InteractiveGrader):
-        graders.accompany(grader, case, result)
-    else:
-        result.proc_output = sys.stdin.buffer.read()
+    # The method of the grader is what DMOJ calls for a package without a grader.
+    grader = graders.StandardGrader(None, None, None, None)
     return grader.check_result(case, result), result
 
 
+def graded(settings, case):
+    """Calls a grader. Returns what it returned, or None if it decides later; and the result that it may have changed."""
+    facts = run_facts()
+    result = Result(case)
+    grader_class = load(settings["file"]).Grader
+    graders.refuse_overrides(grader_class, settings["interactor"])
+    problem = types.SimpleNamespace(id=settings["problem"])
+    grader = grader_class(None, problem, language_of(facts), contents("judge/source"))
+    if "verdict" not in facts:
+        process = graders.accompany(grader, case, result)
+        if graders.decides_afterwards(grader_class):
+            process.finish()
+            store(grader, result)
+            return None, result
+    else:
+        if settings["interactor"]:
+            restore(grader, result)
+        else:
+            result.proc_output = sys.stdin.buffer.read()
+        describe(result, facts)
+    return grader.check_result(case, result), result
+
+
+def store(grader, result):
+    attributes = {name: value for name, value in vars(result).items() if name != "case"}
+    with open(STATE_FILE, "wb") as file:
+        pickle.dump((vars(grader), attributes), file)
+
+
+def restore(grader, result):
+    with open(STATE_FILE, "rb") as file:
+        for one, attributes in zip((grader, result), pickle.load(file)):
+            vars(one).update(attributes)
+
+
 def decide(check, case, result):
-    """The exit code and the share of the points, which is None if it follows from the exit code."""
+    """The exit code, with the share of the points in a file if it does not follow from the exit code."""
     if not isinstance(check, CheckerResult):
         check = CheckerResult(check, case.points if check else 0.0)
-    if result.result_flag & ~Result.WA:
-        raise ValueError("a verdict other than AC and WA cannot be set: %s" % result.readable_codes())
+    failure = result.result_flag & ~Result.WA
+    if failure & ~FLAGS.get(run_facts().get("verdict"), 0):
+        raise ValueError("a verdict other than AC, WA and that of the run cannot be set: %s" % result.readable_codes())
     passed = check.passed and not result.result_flag
     texts = [check.feedback or result.feedback, check.extended_feedback or result.extended_feedback]
     message = "\n".join(text for text in texts if text)
@@ -127,6 +180,8 @@ def decide(check, case, result):
             raise ValueError("the checker gives %r of %r points" % (check.points, case.points))
         with open("feedback/score_multiplier.txt", "w", encoding="ascii") as file:
             file.write("%.12f" % min(share, 1))
+    if failure:
+        return UNDECIDED
     return ACCEPTED if passed else REJECTED
 
 
@@ -136,7 +191,7 @@ def main():
     try:
         call = graded if settings["call"] == "grader" else checked
         check, result = call(settings, case)
-        code = decide(check, case, result)
+        code = UNDECIDED if check is None and "verdict" not in run_facts() else decide(check, case, result)
     except BaseException as error:  # also SystemExit: only this function chooses the exit code
         print("%s: %s" % (type(error).__name__, error), file=sys.stderr)
         traceback.print_exc()

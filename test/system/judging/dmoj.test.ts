@@ -256,6 +256,153 @@ test("a grader of DMOJ in Python talks with the submission", LIMIT, async () => 
   }
 });
 
+/** A package with a grader that is no InteractiveGrader, unless it has another class as its base. */
+const gradedBy = (methods: string, base = "StandardGrader", more = ""): PackageTexts => ({
+  "init.yml": `custom_judge: grade.py\npoints: 10\n${more}test_cases: [{in: a, out: b}]\n`,
+  ...{ a: "21\n", b: "42\n" },
+  "grade.py": `from dmoj.graders.standard import StandardGrader
+from dmoj.graders.interactive import InteractiveGrader
+from dmoj.result import CheckerResult, Result
+
+class Note:
+    def __init__(self, text): self.text = text
+
+class Grader(${base}):
+${methods}`,
+});
+
+test(
+  "a grader of DMOJ that talks with the submission itself decides when it knows how the submission has ended",
+  LIMIT,
+  async () => {
+    const slow = await problemOf(
+      gradedBy(`    def _interact_with_process(self, case, result):
+        assert self._current_proc.stdin is None
+        self._current_proc.stdout.close()
+        self._current_proc.wait()
+
+    def check_result(self, case, result):
+        waits = result.result_flag == Result.TLE
+        result.result_flag = Result.AC
+        return CheckerResult(waits, 9 / len(self.source) if waits else 0)
+`),
+    );
+    for (const [code, expected] of [
+      ["while 1:0", ["AC", 1]],
+      ["while True: pass", ["AC", 0.5625]],
+      ["1", ["WA", 0]],
+      ["raise SystemExit(3)", ["WA", 0]],
+    ] as const) {
+      const { runs } = await slow("python", code);
+      assert.deepEqual([runs[0]?.verdict, runs[0]?.points], expected, code);
+      // The record of the run has the verdict of the kernel's evidence.
+      const { json } = await product().ask("GET", `/api/result/${runs[0]?.submission_id}`);
+      const { verdict } = (json as { result: { verdict: string } }).result;
+      assert.equal(verdict, code.startsWith("while") ? "TLE" : code === "1" ? "AC" : "RE");
+    }
+  },
+);
+
+test(
+  "a grader of DMOJ keeps what it has seen, and can give points to a failed run, which keeps its verdict",
+  LIMIT,
+  async () => {
+    const remembers = await problemOf(
+      gradedBy(`    def _interact_with_process(self, case, result):
+        error = super()._interact_with_process(case, result)
+        self.note = Note(result.proc_output.decode())
+        return error
+
+    def check_result(self, case, result):
+        assert 1000 < result.max_memory and result.execution_time > 0
+        if result.result_flag: return CheckerResult(True, 4, 'failed after ' + self.note.text.strip())
+        return self.note.text == '42\\n' and super().check_result(case, result)
+`),
+    );
+    const talks = await problemOf(
+      gradedBy(
+        `    def interact(self, case, interactor):
+        interactor.writeln(7)
+        self.answer = interactor.readint(0, 100)
+        return self.answer == 14
+
+    def check_result(self, case, result):
+        return CheckerResult(False, 3) if result.result_flag & Result.IR else super().check_result(case, result)
+`,
+        "InteractiveGrader",
+      ),
+    );
+    const double = "print(2 * int(input()))";
+    for (const [run, code, expected] of [
+      [remembers, double, ["AC", 10, null]],
+      [remembers, "print(input())", ["WA", 0, null]],
+      [remembers, `${double}\nraise SystemExit(3)`, ["RE", 4, "failed after 42"]],
+      [remembers, `${double}\nwhile True: pass`, ["TLE", 4, null]],
+      [talks, double, ["AC", 10, null]],
+      [talks, `${double}\nprint('more' * 100000)`, ["AC", 10, null]],
+      [talks, "print(1)\nwhile input(): pass", ["RE", 3, "exited with code 1"]],
+      [talks, "print('x')\nraise SystemExit(0)", ["WA", 0, 'expected int, got "x"']],
+      [talks, "raise SystemExit(3)", ["RE", 3, "exited with code 3"]],
+    ] as const) {
+      const { runs } = await run("python", code);
+      const [{ verdict, points, message } = { verdict: "", points: 0, message: "" }] = runs;
+      assert.deepEqual([verdict, points], expected.slice(0, 2), `${code}: ${message}`);
+      if (verdict !== "TLE") assert.equal(message, expected[2], code);
+    }
+  },
+);
+
+test("a grader of DMOJ without a decision of its own calls the checker of the package", LIMIT, async () => {
+  const run = await problemOf(
+    gradedBy("    pass\n", "StandardGrader", "checker: {name: floats, args: {precision: 1}}\n"),
+  );
+  assert.deepEqual(verdictsAndPoints(await run("python", "print(42.01)")), [["AC", 10]]);
+  assert.deepEqual(verdictsAndPoints(await run("python", "print(50)")), [["WA", 0]]);
+  assert.deepEqual(verdictsAndPoints(await run("python", "print(42)\nraise SystemExit(1)")), [["RE", 0]]);
+});
+
+test("a checker of DMOJ decides about a failed run only if it says so", LIMIT, async () => {
+  const failing = "print(1)\nprint(2)\nraise SystemExit(1)";
+  const count = await problemOf(checkedBy("linecount", [""]));
+  assert.deepEqual(verdictsAndPoints(await count("python", failing)), [["RE", 5]]);
+  const check = "def check(output, *_, result, **__):\n    result.result_flag = 0\n    return output == b'1\\n2\\n'\n";
+  const silent = await problemOf(checkedBy("near.py", [""], { "near.py": check }));
+  assert.deepEqual(verdictsAndPoints(await silent("python", failing)), [["RE", 0]]);
+  const asked = await problemOf(checkedBy("near.py", [""], { "near.py": `${check}check.run_on_error = True\n` }));
+  assert.deepEqual(verdictsAndPoints(await asked("python", failing)), [["AC", 10]]);
+  assert.deepEqual(verdictsAndPoints(await asked("python", "raise SystemExit(1)")), [["WA", 0]]);
+  assert.deepEqual(verdictsAndPoints(await asked("c", "int main(void) { return oops; }")), [["CE", 0]]);
+});
+
+test("a grader of DMOJ that attacks achieves nothing", LIMIT, async () => {
+  const talking = (body: string, rest = "") =>
+    gradedBy(`    def _interact_with_process(self, case, result):\n        ${body}\n${rest}`);
+  const decides = (body: string) => `    def check_result(self, case, result):\n        ${body}\n`;
+  for (const [texts, message] of [
+    [
+      talking("import os; os._exit(44)", decides("import os; os._exit(44)")),
+      /FileNotFoundError|leaves the verdict to the run/,
+    ],
+    [talking("pass", decides("import os; os._exit(44)")), /leaves the verdict to the run, which has not failed/],
+    [talking("pass", decides("result.result_flag |= Result.TLE; return True")), /cannot be set: \['TLE'\]/],
+    [talking("self.lost = lambda: 0"), /pickle/],
+    [talking("self.large = b'x' * (1 << 25)"), /feedback directory|FSE|Error/],
+    [talking("while True: pass"), /ended as TLE/],
+    [talking("self._current_proc.kill()"), /AttributeError/],
+    // Methods that are not found in the text.
+    [gradedBy("    locals()['gra' + 'de'] = lambda self, case: None\n"), /a method grade are not supported/],
+    [
+      gradedBy("    locals()['_interact_with_' + 'process'] = lambda *_: None\n"),
+      /a method _interact_with_process are not/,
+    ],
+  ] as const) {
+    const run = await problemOf(texts);
+    const { verdict, runs } = await run("python", "print(42)");
+    assert.equal(verdict, "IE", runs[0]?.message ?? "");
+    assert.match(runs[0]?.message ?? "", message);
+  }
+});
+
 test("an interactor of DMOJ that is a program need not flush its output", LIMIT, async () => {
   const run = await problemOf({
     "init.yml": "interactive: {files: double.c, feedback: true}\ntest_cases: [{in: a, points: 10}]\n",

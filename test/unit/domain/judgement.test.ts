@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Checked } from "../../../src/domain/check.ts";
+import { type Checked, UNDECIDED } from "../../../src/domain/check.ts";
 import {
   advance,
   decodeStates,
@@ -9,6 +9,7 @@ import {
   JUDGEMENT_VERDICTS,
   type JudgementVerdict,
   mostPoints,
+  resultOfRun,
   type Stop,
   type TestGroup,
   type TestMeta,
@@ -272,9 +273,19 @@ test("the verdict of a run is the program's, or else the checker's", () => {
   assert.equal(verdictOfRun(ended("AC", "normal_exit"), checked("WA")), "WA");
   assert.equal(verdictOfRun(ended("AC", "normal_exit"), checked("IE")), "IE");
   assert.equal(verdictOfRun(ended("AC", "normal_exit"), null), "IE");
-  assert.equal(verdictOfRun(ended("TLE", "cpu_timeout"), checked("AC")), "TLE");
+  assert.equal(verdictOfRun(ended("TLE", "cpu_timeout"), null), "TLE");
+  // Only a checker that decides about failed runs has a result for one.
+  assert.equal(verdictOfRun(ended("TLE", "cpu_timeout"), checked("AC")), "AC");
+  assert.equal(verdictOfRun(ended("TLE", "cpu_timeout"), checked(UNDECIDED)), "TLE");
+  assert.equal(verdictOfRun(ended("AC", "normal_exit"), checked(UNDECIDED)), "IE");
   assert.equal(verdictOfRun(ended("RE", "compile_error"), null), "CE");
   assert.equal(verdictOfRun(ended("TLE", "compile_wall_timeout"), null), "CE");
   assert.equal(verdictOfRun(internalError("x"), checked("AC")), "IE");
   assert.equal(verdictOfRun(cancelled("x"), null), "IE");
+  // A failed run has the points that its checker gives, but a failure of the platform or of the compiler has none.
+  const shareOf = (outcome: Outcome, of: Checked | null) => resultOfRun(outcome, of).share;
+  assert.equal(shareOf(ended("TLE", "cpu_timeout"), checked(UNDECIDED)), 1);
+  assert.equal(shareOf(ended("TLE", "cpu_timeout"), null), 0);
+  assert.equal(shareOf(ended("RE", "compile_error"), checked(UNDECIDED)), 0);
+  assert.equal(shareOf(internalError("x"), checked(UNDECIDED)), 0);
 });

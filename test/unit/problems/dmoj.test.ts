@@ -113,14 +113,48 @@ test_cases:
   );
   const specs = definition.tests.map((one) => one.checker);
   const calls = specs.map((spec) => spec?.type === "program" && JSON.parse(spec.args[0] ?? ""));
-  const call = { call: "checker", points: 5, binary: false, problem: "" };
+  const call = { call: "checker", points: 5, binary: false, problem: "", interactor: false };
+  const near = { file: "package/near.py", args: { most: 3 } };
   assert.deepEqual(calls, [
-    { ...call, name: "sorted", args: {}, position: 0, batch: 0 },
-    { ...call, file: "package/near.py", args: { most: 3 }, position: 1, batch: 1 },
-    { ...call, file: "package/near.py", args: { most: 3 }, position: 2, batch: 1, binary: true },
+    { ...call, checker: { name: "sorted", args: {} }, position: 0, batch: 0 },
+    { ...call, checker: near, position: 1, batch: 1 },
+    { ...call, checker: near, position: 2, batch: 1, binary: true },
     false,
   ]);
+  // A checker in a file says only when it runs whether it decides about failed runs.
+  const checksFailures = specs.map((spec) => spec?.type === "program" && spec.checksFailures === true);
+  assert.deepEqual(checksFailures, [false, true, true, false]);
   assert.deepEqual(specs[3], { type: "tokens", lineBreaks: true });
+});
+
+test("a grader of DMOJ knows the checker of each test, and is interactive if it talks with the submission", () => {
+  const graded = (methods: string, more = "") => {
+    const source = `from dmoj.graders.standard import StandardGrader\nclass Grader(StandardGrader):\n${methods}`;
+    const init = `custom_judge: grade.py\ntest_cases: [{in: a, checker: near.py}, {in: a${more}}]\n`;
+    const files = { a: "1", "grade.py": source, "near.py": "", "check.c": "int main() {}" };
+    const { definition, checker } = read({ "init.yml": init, ...files });
+    const specs = definition.tests.map((one) => one.checker);
+    const calls = specs.map((spec) => (spec?.type === "program" ? JSON.parse(spec.args[0] ?? "") : null));
+    return { specs, calls, names: checker?.options?.files.map(({ name }) => name) ?? [] };
+  };
+  const plain = graded("    pass\n");
+  assert.deepEqual(
+    plain.calls.map(({ call, file, checker, interactor }) => [call, file, checker, interactor]),
+    [
+      ["grader", "package/grade.py", { file: "package/near.py", args: {} }, false],
+      ["grader", "package/grade.py", { name: "standard", args: {} }, false],
+    ],
+  );
+  assert.ok(plain.names.includes("package/near.py") && plain.names.includes("package/grade.py"), `${plain.names}`);
+  const flags = (spec: unknown) => {
+    const { interactive, checksFailures } = spec as { interactive?: true; checksFailures?: true };
+    return [interactive, checksFailures];
+  };
+  assert.deepEqual(flags(plain.specs[0]), [undefined, true]);
+  const talks = graded("    def _interact_with_process(self, case, result): pass\n", ", checker: {name: floats}");
+  assert.deepEqual([flags(talks.specs[0]), talks.calls[1].checker], [[true, undefined], { name: "floats", args: {} }]);
+  const bridged = ", checker: {name: bridged, args: {files: check.c, lang: C}}";
+  assert.throws(() => graded("    pass\n", bridged), /checker: bridged is not supported together with custom_judge/);
 });
 
 test("interactors and graders of DMOJ are interactive checkers", () => {

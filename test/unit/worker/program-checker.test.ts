@@ -31,7 +31,7 @@ function checkerWith(freeBytes: number, spec: Partial<ProgramChecker> = {}) {
 
 const testWith = (output: Buffer | null) => ({
   ...{ input: Buffer.alloc(MAX_CHECKED_BYTES / 2), answer: Buffer.alloc(MAX_CHECKED_BYTES / 2) },
-  ...{ output, points: null, feedback: [], submission: { language: "c", source: NOTHING }, metrics: null },
+  ...{ output, points: null, feedback: [], submission: { language: "c", source: NOTHING }, run: null },
 });
 
 /** @returns the verdict of a checker that accepts, and how often it ran. */

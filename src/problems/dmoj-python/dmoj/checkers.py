@@ -79,6 +79,9 @@ def _linecount(process_output, judge_output, point_value, feedback=True, **_):
     return CheckerResult(all(right), point_value * share, extended_feedback=marks if feedback else "")
 
 
+_linecount.run_on_error = True
+
+
 def _linematches(
     process_output, judge_output, point_value=1, point_distribution=(1,), filler_lines_required=True, **_
 ):
