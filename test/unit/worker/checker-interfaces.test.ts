@@ -218,6 +218,9 @@ const OF_DMOJ: readonly (readonly [called: Called, code: number, given: Given, v
   ["kattis-partial", 43, { files: { "score_multiplier.txt": "0.5" } }, "WA", 0.5],
   ["kattis-partial", 43, {}, "WA", 0],
   ["kattis-partial", 43, { files: { "score_multiplier.txt": "1.5" } }, "IE", 0],
+  ["kattis-partial", 44, { files: { "score_multiplier.txt": "0.5" } }, "undecided", 0.5],
+  ["kattis-partial", 44, {}, "undecided", 0],
+  ["kattis-partial", 44, { files: { "score_multiplier.txt": "1.5" } }, "IE", 0],
   ["kattis", 43, { files: { "score_multiplier.txt": "0.5" } }, "WA", 0],
 ];
 for (const [called, code, given, verdict, share] of OF_DMOJ)

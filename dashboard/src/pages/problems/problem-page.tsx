@@ -88,7 +88,7 @@ function ProblemView({ problem }: { problem: ProblemDetail }) {
   ];
   return (
     <Page
-      title={title}
+      title={title || name}
       lead={
         <>
           Problem <Copyable text={id} what="id of the problem" />
