@@ -82,6 +82,47 @@ const groupFile = z.strictObject({
 });
 const SCORING_KEYS = ["max_score", "score_aggregation", "require_pass"] as const;
 
+/** `testdata.yaml` of early drafts of the newer format. `score` is that of each test. */
+const draftFile = z.strictObject({
+  scoring: z
+    .strictObject({
+      score: z.int().min(0).optional(),
+      max_score: z.int().min(0).optional(),
+      aggregation: z.enum(["sum", "min"]),
+    })
+    .optional(),
+  input_validator_flags: z.string().optional(),
+  output_validator_flags: z.string().optional(),
+});
+
+/** What a file says about a group, in the words of `test_group.yaml`. */
+type GroupSettings = z.output<typeof groupFile> & {
+  /** The points of each test, in place of `max_score`. */
+  readonly test_score?: number | undefined;
+};
+
+/** Reads the settings of a directory: those of an early draft if the file has its name. */
+function readGroupFile(files: PackageFiles, path: string): Read<GroupSettings> & { readonly isDraft?: true } {
+  if (!path.endsWith("/testdata.yaml")) return readYaml(files, path, groupFile) as Read<GroupSettings>;
+  const read = readYaml(files, path, draftFile) as Read<z.output<typeof draftFile>>;
+  const { scoring, input_validator_flags: input, output_validator_flags: output } = read.value;
+  const value: GroupSettings = {
+    ...(scoring && { score_aggregation: scoring.aggregation }),
+    ...(scoring?.max_score !== undefined && { max_score: scoring.max_score }),
+    ...(scoring?.score !== undefined && { test_score: scoring.score }),
+    ...(input !== undefined && { input_validator_args: split(input) }),
+    ...(output !== undefined && { output_validator_args: split(output) }),
+  };
+  // The keys of the draft are in other places, so a fault is at the file, or at its key "scoring".
+  const isScoring = (key: PropertyKey | undefined) => key === "max_score" || key === "score_aggregation";
+  return {
+    ...read,
+    value,
+    isDraft: true,
+    fault: ([key], message) => read.fault(isScoring(key) ? ["scoring"] : [], message),
+  };
+}
+
 const flags = z.union([z.string(), z.strictObject({ name: z.string(), flags: z.string() })]);
 const legacyGroup = z.strictObject({
   on_reject: z.enum(["break", "continue"]).optional(),
@@ -99,7 +140,13 @@ const legacyGroup = z.strictObject({
  * directory can.
  */
 const SETTINGS_FILE =
-  /^data\/(sample|secret|secret\/[^/]+|(?:invalid_input|(?:in)?valid_output)(?:\/.+)?)\/test_group\.yaml$/;
+  /^data\/(sample|secret|secret\/[^/]+|(?:invalid_input|(?:in)?valid_output)(?:\/.+)?)\/(?:test_group|testdata)\.yaml$/;
+
+/** Whether a file is the configuration of a test whose name is like that of a file with settings. */
+function isOfTest(files: PackageFiles, path: string): boolean {
+  const base = path.slice(0, -".yaml".length);
+  return files.has(`${base}.in`) || files.has(`${base}.ans`);
+}
 
 /** The directories that a test is in, from the inner one. */
 function directoriesOf(test: string): string[] {
@@ -108,20 +155,28 @@ function directoriesOf(test: string): string[] {
 }
 
 export function currentGroups(files: PackageFiles, scoring: boolean): Groups {
-  const read = new Map<string, Read<z.output<typeof groupFile>>>();
+  const read = new Map<string, ReturnType<typeof readGroupFile>>();
   for (const path of files.keys()) {
+    if (!/^data\/(.*\/)?(test_group|testdata)\.yaml$/.test(path) || isOfTest(files, path)) continue;
     const [, name] = SETTINGS_FILE.exec(path) ?? [];
-    if (name !== undefined) read.set(name, readYaml(files, path, groupFile) as Read<z.output<typeof groupFile>>);
-    else if (path === "data/test_group.yaml")
+    if (name !== undefined) read.set(name, readGroupFile(files, path));
+    else if (path.split("/").length === 2)
       throw new PackageError(path, "settings of tests are in the files of sample, secret and the groups of secret");
-    else if (/^data\/(.*\/)?test_group\.yaml$/.test(path))
-      throw new PackageError(path, "a group cannot be in another group");
+    else throw new PackageError(path, "a group cannot be in another group");
   }
   const isGrouped = [...read.keys()].some((name) => name.startsWith("secret/"));
   for (const [name, file] of read)
     for (const key of SCORING_KEYS)
       if (file.value[key] !== undefined && !(scoring && name.startsWith("secret")))
         throw file.fault([key], `${key}: only for groups of secret in scoring problems`);
+  for (const [name, { value, fault, isDraft }] of read) {
+    const ofTests = scoring && name.startsWith("secret") && !(name === "secret" && isGrouped);
+    if (value.test_score !== undefined && (!ofTests || value.max_score !== undefined))
+      throw fault(["max_score"], "score: only for tests of secret in scoring problems, and without max_score");
+    // The defaults of the draft are others than those of the format.
+    if (isDraft && ofTests && (value.test_score ?? value.max_score) === undefined)
+      throw fault(["max_score"], "scoring: score or max_score, and aggregation, are required");
+  }
   const groupOf = (test: string) => {
     if (!isGrouped || test.startsWith("sample/")) return test.split("/")[0] ?? "";
     const name = test.split("/").slice(0, 2).join("/");
@@ -158,7 +213,7 @@ export function currentGroups(files: PackageFiles, scoring: boolean): Groups {
 const CURRENT_RULES = { sum: "sum", min: "least", "pass-fail": "all" } as const;
 
 function scoredGroups(
-  read: ReadonlyMap<string, Read<z.output<typeof groupFile>>>,
+  read: ReadonlyMap<string, Read<GroupSettings>>,
   used: ReadonlyMap<string, number>,
   isGrouped: boolean,
 ): ScoredGroups {
@@ -166,9 +221,10 @@ function scoredGroups(
     read.get(name)?.fault([key], `${key}: ${text}`) ??
     new PackageError(`data/${name}/test_group.yaml`, `${key}: ${text}`);
   const settings = (name: string) => {
-    const { max_score, score_aggregation, require_pass = [] } = read.get(name)?.value ?? {};
-    const maxScore = max_score ?? (name === "secret" ? 100 : "unbounded");
+    const { max_score, score_aggregation, require_pass = [], test_score } = read.get(name)?.value ?? {};
     const aggregation = score_aggregation ?? (name === "secret" ? "sum" : "pass-fail");
+    const ofTests = test_score && (aggregation === "sum" ? test_score * (used.get(name) ?? 0) : test_score);
+    const maxScore = max_score ?? ofTests ?? (name === "secret" ? 100 : "unbounded");
     return { maxScore, aggregation, depends: [require_pass].flat() };
   };
   const names = [...used.keys()];
@@ -232,16 +288,15 @@ export interface GroupOptions {
   readonly custom: boolean;
   /** Whether the output validator writes a score for each test, which only the format legacy says. */
   readonly writesScores: boolean;
+  /** How many output validators the package has. */
+  readonly validators: number;
 }
 
 /**
  * The groups of the format legacy. Each directory is a group, which can contain tests and other groups, and inherits the settings of the
  * directories above it.
  */
-export function legacyGroups(
-  files: PackageFiles,
-  { scoring, custom, writesScores }: Pick<GroupOptions, "scoring" | "custom" | "writesScores">,
-): Groups {
+export function legacyGroups(files: PackageFiles, { scoring, custom, writesScores, validators }: GroupOptions): Groups {
   const read = new Map<string, Read<z.output<typeof legacyGroup>>>();
   for (const path of files.keys()) {
     const found = /^data\/(?:(.+)\/)?testdata\.yaml$/.exec(path);
@@ -267,6 +322,8 @@ export function legacyGroups(
     const output = nearest(directoriesOf(test), "output_validator_flags");
     const input = nearest(directoriesOf(test), "input_validator_flags")?.value ?? "";
     const named = typeof input === "string" ? { "": split(input) } : { "": [], [input.name]: split(input.flags) };
+    if (typeof output?.value === "object" && validators > 1)
+      throw output.file.fault(["output_validator_flags"], "output_validator_flags: a name is for a single validator");
     const flagsOf = typeof output?.value === "object" ? output.value.flags : (output?.value ?? "");
     return {
       args: [],

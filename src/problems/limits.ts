@@ -35,6 +35,7 @@ export const limits2025 = z.strictObject({
 export const limitsLegacy = z.strictObject({
   time_multiplier: z.number().positive().optional(),
   time_safety_margin: z.number().positive().optional(),
+  time_multipliers: z.unknown().optional(), // readLegacy() says that it has no effect
   ...LIMITS,
 });
 

@@ -1,6 +1,5 @@
 import { extname } from "node:path";
 import { z } from "zod";
-import { CHECKER_RESERVED, type ProgramChecker } from "../domain/check.ts";
 import { type Harness, MAX_HARNESS_BYTES, MAX_HARNESS_FILES } from "../domain/harness.ts";
 import type { Definition } from "../domain/judgement.ts";
 import { toFilePath } from "../domain/program-options.ts";
@@ -15,6 +14,7 @@ import { filesBelow, PackageError, type PackageFiles, sizeOf } from "./files.ts"
 import type { Grader } from "./grader.ts";
 import { limits2025, limitsLegacy, limitsOfPackage, timeLimitBeside } from "./limits.ts";
 import type { Makings } from "./makers.ts";
+import { readValidator, validatorsIn } from "./output-validator.ts";
 import { POLYGON_FILE, readPolygon } from "./polygon.ts";
 import { languageName, type Source, sourcesIn, submissionsOf, toProgram } from "./source.ts";
 import { type InputTest, type OutputTest, type PackageTest, readTests } from "./tests.ts";
@@ -60,7 +60,7 @@ export interface ProblemPackage {
   readonly submissions: readonly Source[];
   /** The expectations for each submission by its path; absent if its directory and submissions.yaml have them. */
   readonly expectations?: ReadonlyMap<string, SubmissionExpectations>;
-  /** Parts that no command tries, and why. */
+  /** Parts that no command tries, and keys without effect, and why. */
   readonly untried?: readonly string[];
   /** The custom grader; null if the default grader grades all groups. */
   readonly grader: Grader | null;
@@ -137,6 +137,8 @@ interface Head {
   readonly limits: z.output<typeof limits2025> | z.output<typeof limitsLegacy>;
   readonly languages: readonly string[] | null;
   readonly constants: ReadonlyMap<string, string>;
+  /** Keys without effect, for people. */
+  readonly ignored: readonly string[];
   /** The key of problem.yaml that says whether the problem is interactive or has several passes. */
   readonly typeKey: string;
   readonly read: Read<unknown>;
@@ -161,12 +163,13 @@ export function readProblem(given: PackageFiles, languages: Languages, faults: F
     );
   const { format } = known;
   const groupFormat = known.isDraft && hasLegacyGroups(given) ? "legacy" : format;
-  const head = format === "legacy" ? readLegacy(given) : read2025(given);
+  const validators = VALIDATORS[known.isDraft ? "draft" : format];
+  const head = format === "legacy" ? readLegacy(given) : read2025(given, validators);
   const files = withConstants(given, head.constants);
   for (const directory of ["static_validator", ...(groupFormat === "legacy" ? [] : ["graders"])])
     if ([...files.keys()].some((path) => path.startsWith(`${directory}/`)))
       throw new PackageError(directory, "is not supported");
-  checkUnread(files, { format, groupFormat, custom: head.custom });
+  checkUnread(files, { format, groupFormat, validators, custom: head.custom });
   const { interactive, multiPass, read, limits } = head;
   const fault = (message: string) => read.fault([head.typeKey], `${head.typeKey}: ${message}`);
   if ((interactive || multiPass) && !head.custom)
@@ -177,12 +180,15 @@ export function readProblem(given: PackageFiles, languages: Languages, faults: F
     ...(interactive && { interactive: true as const }),
     ...(multiPass && { passes: limits.validation_passes ?? DEFAULT_PASSES }),
   };
-  const validator = head.custom ? faults.attempt(() => readValidator(files, format, languages, kind), null) : null;
+  const programs = head.custom ? validatorsIn(files, validators) : [];
+  const rules = { directory: validators[0], isOne: format !== "legacy" };
+  const validator = head.custom ? faults.attempt(() => readValidator(programs, rules, languages, kind), null) : null;
   const { run, problem: problemLimits, outputBytes } = limitsOfPackage(limits, read, languages);
   const { tests, groups, inputs, outputs, graderFlags, stop } = readTests(files, {
     ...head,
     groupFormat,
     validator: validator?.spec ?? null,
+    validators: programs.length,
     outputBytes,
     hasOutputs: !interactive && !multiPass,
     fault: (message) => read.fault(["validator_flags"], message),
@@ -209,6 +215,7 @@ export function readProblem(given: PackageFiles, languages: Languages, faults: F
     submissions: submissionsOf(files),
     grader: graderFlags.size > 0 ? faults.attempt(() => readGrader(files, languages, graderFlags), null) : null,
     stop,
+    ...(head.ignored.length > 0 && { untried: head.ignored }),
   };
 }
 
@@ -266,7 +273,8 @@ const INCOMPATIBLE = [
   ["submit-answer", "interactive"],
 ];
 
-function read2025(files: PackageFiles): Head {
+/** @param validators the directories that an output validator can be in. */
+function read2025(files: PackageFiles, validators: readonly string[]): Head {
   const read = readYaml(files, YAML, problem2025) as Read<z.output<typeof problem2025>>;
   const { type = "pass-fail", limits = {}, name, languages: allowed, constants } = read.value;
   const beside = timeLimitBeside(files);
@@ -289,7 +297,7 @@ function read2025(files: PackageFiles): Head {
     interactive: types.includes("interactive"),
     multiPass: types.includes("multi-pass"),
     typeKey: "type",
-    custom: [...files.keys()].some((path) => path.startsWith("output_validator/")),
+    custom: [...files.keys()].some((path) => validators.includes(path.split("/")[0] ?? "")),
     validatorArgs: [],
     timing: {
       limitSecs: limits.time_limit ?? beside,
@@ -300,6 +308,7 @@ function read2025(files: PackageFiles): Head {
     limits,
     languages: allowed === undefined || allowed === "all" ? null : allowed,
     constants: constantsOf(constants, read),
+    ignored: [],
     read,
   };
 }
@@ -309,6 +318,9 @@ function read2025(files: PackageFiles): Head {
  * word in two ways.
  */
 const OPTIONS = ["score", "interactive", "multi-pass", "multipass"];
+
+/** Kattis ignores this key of the newer format, which a package of the format legacy has by mistake. */
+const UNKNOWN_MULTIPLIERS = `${YAML}: limits.time_multipliers is no key of the format legacy, and has no effect`;
 
 function readLegacy(files: PackageFiles): Head {
   const read = readYaml(files, YAML, problemLegacy) as Read<z.output<typeof problemLegacy>>;
@@ -340,34 +352,11 @@ function readLegacy(files: PackageFiles): Head {
     limits,
     languages: null,
     constants: new Map(),
+    ignored: limits.time_multipliers === undefined ? [] : [UNKNOWN_MULTIPLIERS],
     read,
   };
 }
 
 function titleOf(name: string | Readonly<Record<string, string>>): string {
   return typeof name === "string" ? name : (name.en ?? Object.values(name)[0] ?? "");
-}
-
-function readValidator(
-  files: PackageFiles,
-  format: "legacy" | "2025-09",
-  languages: Languages,
-  kind: Pick<ProgramChecker, "interactive" | "passes">,
-) {
-  const directories: readonly string[] = VALIDATORS[format];
-  const [source, other] = directories.flatMap((directory) =>
-    // output_validator/ is the program itself, unless it contains only directories.
-    directory === "output_validator" && [...files.keys()].some((path) => /^output_validator\/[^/]+$/.test(path))
-      ? [{ path: directory, files: filesBelow(files, directory) }]
-      : sourcesIn(files, directory),
-  );
-  if (!source) throw new PackageError(directories[0] ?? "", "has no validator");
-  if (other) throw new PackageError(other.path, "a second output validator is not supported");
-  const reserved = [...source.files.keys()].find((path) => CHECKER_RESERVED.test(path));
-  if (reserved !== undefined)
-    throw new PackageError(`${source.path}/${reserved}`, "has the place of a directory of the validator's box");
-  const found = toProgram(source, languages);
-  if (!found) throw new PackageError(source.path, "is in no installed language");
-  const spec = { type: "program", interface: "kattis", language: found.language.name, args: [], ...kind } as const;
-  return { spec, program: found.program };
 }

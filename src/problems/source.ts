@@ -71,7 +71,7 @@ export function toProgram(
   const [first = [...files.keys()][0] ?? ""] = found.flatMap((one) => (one.language === language ? [one.name] : []));
   const other = found.find((one) => one.language !== language);
   if (other && given.language === undefined)
-    throw new PackageError(`${path}/${other.name}`, `is in another language than ${first}`);
+    throw new PackageError(placeOf({ path, files }, other.name), `is in another language than ${first}`);
   const { entrypoint } = given;
   const named = entrypoint === undefined ? [] : [entrypoint, `${entrypoint}${extname(first)}`];
   const candidates = [...named, language.source, "__main__.py", "Main.java", "main.py"];
@@ -104,13 +104,19 @@ function scripted(source: Source, languages: Languages): ReturnType<typeof toPro
   return { language, program: programOf([...files, ...own], MULTI_FILE.run) };
 }
 
+/** The place of a file of a program, for faults. The path of a program that is a single file is that of the file. */
+function placeOf({ path, files }: Source, name: string): string {
+  return files.size === 1 && (path === name || path.endsWith(`/${name}`)) ? path : `${path}/${name}`;
+}
+
 /** The files of a program. @param more how many files are added to them. @throws PackageError beyond the bounds of a program. */
-function contentsOf({ path, files }: Source, more = 0): WorkFile[] {
+function contentsOf(source: Source, more = 0): WorkFile[] {
+  const { path, files } = source;
   let bytes = 0;
   const names = new Set<string>();
   for (const name of files.keys()) {
     const plain = toFilePath(name);
-    if (plain === null) throw new PackageError(`${path}/${name}`, "is not a valid name of a file");
+    if (plain === null) throw new PackageError(placeOf(source, name), "is not a valid name of a file");
     if (names.has(plain)) throw new PackageError(`${path}/${name}`, "has the name of another file in another encoding");
     names.add(plain);
     bytes += sizeOf(files, name) ?? 0;

@@ -55,6 +55,8 @@ export interface TestOptions {
   readonly writesScores: boolean;
   /** The custom output validator; null for the default one. */
   readonly validator: CheckerSpec | null;
+  /** How many output validators the package has. */
+  readonly validators: number;
   /** Arguments of the output validator for all tests. */
   readonly validatorArgs: readonly string[];
   /** The most bytes that a program can write. */
@@ -82,7 +84,7 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
   const custom = options.validator !== null;
   const { settingsOf, groupOf, groupsOf } =
     options.groupFormat === "legacy"
-      ? legacyGroups(files, { scoring, custom, writesScores })
+      ? legacyGroups(files, { scoring, custom, writesScores, validators: options.validators })
       : currentGroups(files, scoring);
   const content = (name: string, ending: "in" | "ans" | "out") => {
     const path = `data/${name}.${ending}`;

@@ -8,11 +8,12 @@ const GROUP_FILE = /^(test_group|testdata)\.ya?ml$/i;
 
 /**
  * The directories of output validators. Packages in the format legacy often have the directory of the newer format for their only
- * validator, and the systems that run them accept it.
+ * validator, and the systems that run them accept it. Packages in a draft of the newer format can have the directory of the older one.
  */
 export const VALIDATORS = {
   legacy: ["output_validators", "output_validator"],
   "2025-09": ["output_validator"],
+  draft: ["output_validator", "output_validators"],
 } as const;
 const GROUP_FILES = { legacy: "testdata.yaml", "2025-09": "test_group.yaml" } as const;
 
@@ -20,6 +21,8 @@ export interface UnreadOptions {
   readonly format: "legacy" | "2025-09";
   /** The version of the format whose files describe the groups of tests. */
   readonly groupFormat: "legacy" | "2025-09";
+  /** The directories that an output validator can be in. */
+  readonly validators: readonly string[];
   /** Whether the package has an output validator of its own. */
   readonly custom: boolean;
 }
@@ -39,13 +42,11 @@ export function checkUnread(files: PackageFiles, options: UnreadOptions): void {
   }
 }
 
-function validatorFault(path: string, { format, custom }: UnreadOptions): string | null {
+function validatorFault(path: string, { format, validators, custom }: UnreadOptions): string | null {
   const [directory = "", name] = path.split("/");
   const known: readonly string[] = VALIDATORS.legacy;
   if (name === undefined || !known.includes(meant(directory)) || FOR_PEOPLE.test(path)) return null;
-  const [usual, ...others]: readonly string[] = VALIDATORS[format];
-  if (directory !== usual && !others.includes(directory))
-    return `in the format ${format}, the output validator is in ${usual}/`;
+  if (!validators.includes(directory)) return `in the format ${format}, the output validator is in ${validators[0]}/`;
   return custom ? null : "problem.yaml has no validation: custom";
 }
 
@@ -60,7 +61,10 @@ function dataFault(path: string, files: PackageFiles, { format, groupFormat }: U
   if (isOfTest && groupFormat === "legacy" && ending === "yaml" && data === "data")
     return "where testdata.yaml has the settings of tests, a test has none of its own";
   const isOther = Object.values(GROUP_FILES).some((one) => one === name && one !== GROUP_FILES[groupFormat]);
-  if (isOther && data === "data" && !isOfTest)
+  const beside = [...parts, GROUP_FILES[groupFormat]].join("/");
+  // Packages whose format names no draft can have the file of an older draft, if it is the only one of its directory.
+  const isOfDraft = name === GROUP_FILES.legacy && format === groupFormat && !files.has(beside);
+  if (isOther && data === "data" && !isOfTest && !isOfDraft)
     return `in the format ${groupFormat}, settings of tests are in ${GROUP_FILES[groupFormat]}`;
   if (data !== "data" || (kind !== "sample" && kind !== "secret")) return null;
   const isTest = TEST_FILE.test(name);
@@ -69,7 +73,7 @@ function dataFault(path: string, files: PackageFiles, { format, groupFormat }: U
   if ((isTest || isGroup) && (parts[0] !== data || (parts[1] ?? kind) !== kind))
     return `the directory must be ${data}/${kind}/`;
   if (isTest && ending !== "in" && ending !== "ans") return `the ending must be .${meant(ending)}`;
-  if (isTest || name === GROUP_FILES[groupFormat]) return null;
+  if (isTest || name === GROUP_FILES[groupFormat] || (isOther && isOfDraft)) return null;
   if (isGroup && !isOfTest) return `in the format ${groupFormat}, settings of tests are in ${GROUP_FILES[groupFormat]}`;
   if (meant(ending) === "out" && parts.length > 1 && !has("in", "ans")) return "there is no test of this name";
   if (format === "legacy" || parts.length === 1) return null;

@@ -12,7 +12,7 @@ import { ceilingOf } from "./limits.ts";
 import { makeTests } from "./makers.ts";
 import type { ProblemPackage } from "./package.ts";
 import { type Source, toProgram } from "./source.ts";
-import { readSubmissions, SUBMISSIONS } from "./submissions.ts";
+import { type OwnSubmission, readSubmissions, SUBMISSIONS } from "./submissions.ts";
 import { runSecs, withTimeLimit } from "./timing.ts";
 
 /** A submission of the package with its result. */
@@ -78,14 +78,11 @@ export async function verify(
       // Nothing is expected of a submission in a directory that the format does not know.
       const isExpected = about.expectations.length > 0;
       if (fault && !isExpected) skipped.push(fault.message);
-      const faults = fault && isExpected ? [fault.message] : [];
+      const faults = fault && isExpected ? [withoutPath(fault.message, path)] : [];
       notRun.push({ path, language: null, verdict: null, score: null, slowestSecs: null, faults });
     }
   }
-  if (!judged.some((one) => mustBeAccepted(one, problem)))
-    faults.push(
-      `${problem.expectations ? "submissions" : "submissions/accepted"}: no ${problem.expectations ? "accepted " : ""}submission in an installed language`,
-    );
+  if (!judged.some((one) => mustBeAccepted(one, problem))) faults.push(withoutAccepted(problem, [...yes, ...no]));
   const limit = timeLimitOf(problem, judged, languages);
   faults.push(...limit.faults);
   skipped.push(...limit.hints);
@@ -102,9 +99,25 @@ export async function verify(
   return { faults, skipped, timeLimitSecs: limit.limitSecs, submissions: inOrder };
 }
 
-function mustBeAccepted({ path, about }: JudgedSubmission, { expectations }: ProblemPackage): boolean {
+function mustBeAccepted(
+  { path, about }: Pick<OwnSubmission, "path" | "about">,
+  { expectations }: Pick<ProblemPackage, "expectations">,
+): boolean {
   if (!expectations) return path.startsWith(`${SUBMISSIONS}accepted/`);
   return about.expectations.some(({ tests, permitted }) => tests === null && permitted.every((one) => one === "AC"));
+}
+
+/** Why no submission that must be accepted could be judged. */
+function withoutAccepted(problem: ProblemPackage, submissions: readonly OwnSubmission[]): string {
+  if (submissions.length === 0) return "submissions: the package has no submission";
+  const [where, kind] = problem.expectations ? ["submissions", "accepted "] : ["submissions/accepted", ""];
+  const has = submissions.some((one) => mustBeAccepted(one, problem));
+  return has ? `${where}: no ${kind}submission in an installed language` : `${where}: no ${kind}submission`;
+}
+
+/** The message of a fault without the path at its start, for lists in which the path is in front of each fault. */
+function withoutPath(message: string, path: string): string {
+  return message.startsWith(`${path}: `) ? message.slice(path.length + 2) : message;
 }
 
 /**

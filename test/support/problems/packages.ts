@@ -392,7 +392,34 @@ sys.exit(42 if sys.stdin.read().strip().isdigit() else 43)
   "submissions/run_time_error/broken/run": "#!/bin/sh\nexit 3\n",
 };
 
+/** The older format with two validators, in different languages: the output must be a number of three digits, and that of the answer. */
+const both: PackageTexts = {
+  "problem.yaml": "name: Both\nvalidation: custom\nvalidator_flags: '3'\n",
+  "output_validators/digits.cpp": `#include <cstdlib>
+#include <iostream>
+#include <string>
+int main(int count, char **words) {
+  std::string word;
+  std::cin >> word;
+  return count == 5 && word.size() == std::stoul(words[4]) ? 42 : 43;
+}
+`,
+  "output_validators/it's equal/check.py": `import sys
+from equal import equal
+sys.exit(42 if equal(open(sys.argv[2]).read(), sys.stdin.read()) else 43)
+`,
+  "output_validators/it's equal/equal.py": "def equal(a, b): return a.split() == b.split()\n",
+  "data/secret/1.in": "123\n",
+  "data/secret/1.ans": "123\n",
+  "data/secret/2.in": "1234\n",
+  "data/secret/2.ans": "123\n",
+  "submissions/accepted/first.py": "print(input()[:3])\n",
+  "submissions/wrong_answer/all.py": "print(input())\n",
+  "submissions/wrong_answer/last.py": "print(input()[-3:])\n",
+};
+
 export const PACKAGES = {
+  both,
   sum,
   root,
   factors,

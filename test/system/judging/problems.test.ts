@@ -259,6 +259,29 @@ test(
   },
 );
 
+test(
+  "a package without a submission, or without an accepted one, is told from one in no installed language",
+  LIMIT,
+  async () => {
+    const data = Object.fromEntries(Object.entries(QUICK_SUM).filter(([path]) => !path.startsWith("submissions/")));
+    const first = async (more: PackageTexts) => (await verified({ ...data, ...more })).faults[0];
+    assert.equal(await first({}), "submissions: the package has no submission");
+    assert.equal(
+      await first({ "submissions/wrong_answer/zero.py": "print(0)\n" }),
+      "submissions/accepted: no submission",
+    );
+    assert.equal(
+      await first({ "submissions/accepted/sum.cob": "" }),
+      "submissions/accepted: no submission in an installed language",
+    );
+  },
+);
+
+test("the fault of a submission that is a single file names the file once", LIMIT, async () => {
+  const { submissions } = await verified({ ...QUICK_SUM, "submissions/accepted/-x.py": "print(0)\n" });
+  assert.deepEqual(submissions[0]?.faults, ["is not a valid name of a file"]);
+});
+
 test("an expectation that does not hold is a fault", LIMIT, async () => {
   const { submissions } = await verified({
     ...PACKAGES.thirds,

@@ -100,9 +100,9 @@ test("every name of a version that packages use is known, and drafts can have th
   const elsewhere = {
     "problem.yaml": newer.replace("2025-09", "draft"),
     ...ungrouped,
-    "data/invalid_input/testdata.yaml": "",
+    "data/invalid_input/testdata.yaml": "input_validator_flags: '9 8'\n",
   };
-  assert.throws(() => read(elsewhere), /invalid_input\/testdata\.yaml: would not be read/);
+  assert.deepEqual(read(elsewhere).inputs.find(({ isValid }) => !isValid)?.args, { "": ["9", "8"] });
   const both = { ...grouped, "data/secret/test_group.yaml": "max_score: 10\n" };
   assert.throws(() => read({ "problem.yaml": draft, ...both }), /test_group\.yaml: would not be read/);
 });
@@ -121,7 +121,7 @@ test("several types are a list, or the words of one text", () => {
   }
 });
 
-test("the format legacy finds a single validator in output_validator/ as well, and not two", () => {
+test("the format legacy finds validators in output_validator/ as well", () => {
   const { "problem.yaml": head = "", ...rest } = PACKAGES.near;
   const validator = Object.keys(rest).find((path) => path.startsWith("output_validators/"));
   assert.ok(validator && head.includes("custom"));
@@ -129,7 +129,126 @@ test("the format legacy finds a single validator in output_validator/ as well, a
   const without: PackageTexts = Object.fromEntries(Object.entries(rest).filter(([path]) => path !== validator));
   for (const path of ["output_validator/check/check.py", "output_validator/check.py"])
     assert.equal(read({ "problem.yaml": head, ...without, [path]: code }).definition.checker.type, "program", path);
-  assert.throws(() => read({ ...PACKAGES.near, "output_validator/check.py": code }), /second output validator/);
+  assert.equal(read({ ...PACKAGES.near, "output_validator/check.py": code }).checker?.options?.entry, "run.sh");
+});
+
+test("several validators of the format legacy are one program that runs all of them", () => {
+  const { checker, definition } = read(PACKAGES.both);
+  assert.deepEqual(definition.checker, {
+    ...{ type: "program", interface: "kattis", language: "multifile", args: [] },
+  });
+  const files = new Map(checker?.options?.files.map(({ name, data }) => [name, String(data)]));
+  assert.deepEqual([...files.keys()].sort(), [
+    "compile.sh",
+    "run.sh",
+    ...["validator-1/digits.cpp", "validator-2/check.py", "validator-2/equal.py"],
+  ]);
+  assert.match(files.get("run.sh") ?? "", /\npython3 'validator-2\/check\.py' "\$@" <judged-output\n/);
+  const faults: [PackageTexts, RegExp][] = [
+    [
+      { "output_validators/third.rb": "" },
+      /third\.rb: one of several output validators must be in C, C\+\+ or Python$/,
+    ],
+    [
+      { "output_validators/third.rs": "" },
+      /third\.rs: one of several output validators must be in C, C\+\+ or Python$/,
+    ],
+    [{ "output_validators/it's equal/judge/x.py": "" }, /equal\/judge\/x\.py: has the place of a directory/],
+    [
+      Object.fromEntries(["a", "b", "c"].map((name) => [`output_validators/${name}.py`, ""])),
+      /: a package has at most 4 output validators$/,
+    ],
+    [
+      { "problem.yaml": "name: Both\nvalidation: custom interactive\n" },
+      /: an interactive or multi-pass problem has only one output validator$/,
+    ],
+    [
+      { "data/secret/testdata.yaml": "output_validator_flags: {name: digits, flags: '3'}\n" },
+      /^data\/secret\/testdata\.yaml:1: output_validator_flags: a name is for a single validator$/,
+    ],
+  ];
+  for (const [texts, message] of faults)
+    assert.throws(() => read({ ...PACKAGES.both, ...texts }), { name: "PackageError", message });
+  // The name of a file cannot end the word of the script.
+  const hostile = read({ ...PACKAGES.both, "output_validators/'; exit 42; '.py": "" });
+  const script = hostile.checker?.options?.files.find(({ name }) => name === "run.sh");
+  assert.match(String(script?.data), /\npython3 'validator-3\/'\\''; exit 42; '\\''\.py' "\$@"/);
+});
+
+test("a draft of the newer format can have its validator in the directory of the older one, and only one", () => {
+  const { "problem.yaml": head = "", ...rest } = PACKAGES.words;
+  const texts = Object.fromEntries(
+    Object.entries({ "problem.yaml": head.replace("2025-09", "2023-07-draft"), ...rest }).map(([path, text]) => [
+      path.replace("output_validator/", "output_validators/check/"),
+      text,
+    ]),
+  );
+  assert.deepEqual(read(texts).definition, read(PACKAGES.words).definition);
+  assert.throws(() => read({ ...texts, "output_validators/more.py": "" }), /more\.py: a second output validator/);
+  assert.throws(() => read({ ...texts, "output_validator/more.py": "" }), /a second output validator is not supported/);
+  assert.throws(() => read({ ...texts, "problem.yaml": head }), /would not be read: .* is in output_validator\/$/);
+});
+
+test("settings of an early draft describe a group that has no file of the newer format", () => {
+  const { "data/secret/2-sum/test_group.yaml": _, ...rest } = PACKAGES.factors;
+  const file = "data/secret/2-sum/testdata.yaml";
+  const groupsOf = (text: string, more: PackageTexts = {}) => {
+    const { definition } = read({
+      ...rest,
+      "data/secret/3-large/test_group.yaml": "max_score: 40\n",
+      [file]: text,
+      ...more,
+    });
+    const { name = "", rule, passFail } = definition.groups.find((one) => one.name === "secret/2-sum") ?? {};
+    const points = definition.tests.filter(({ group }) => group === name).map((one) => one.points);
+    return { rule, passFail, points };
+  };
+  const summed = { rule: "sum", passFail: undefined, points: [15, 15] };
+  assert.deepEqual(groupsOf("scoring: {aggregation: sum, score: 15}\n"), summed);
+  assert.deepEqual(groupsOf("scoring: {aggregation: sum, max_score: 30}\noutput_validator_flags: parts\n"), summed);
+  assert.deepEqual(groupsOf("scoring: {aggregation: min, score: 30}\n"), {
+    ...summed,
+    rule: "least",
+    points: [30, 30],
+  });
+  const { definition } = read({
+    ...{ ...rest, "data/secret/3-large/test_group.yaml": "max_score: 40\n" },
+    [file]: "scoring: {aggregation: sum, score: 15}\noutput_validator_flags: parts  more\n",
+  });
+  const { checker } = definition.tests.find(({ group }) => group === "secret/2-sum") ?? {};
+  assert.deepEqual(checker?.type === "program" && checker.args, ["parts", "more"]);
+  for (const [text, message] of [
+    ["scoring: {aggregation: min, score: 3, max_score: 3}\n", /2-sum\/testdata\.yaml:1: score: only for tests/],
+    ["scoring: {score: 3}\n", /2-sum\/testdata\.yaml:1: scoring\.aggregation/],
+    ["scoring: {aggregation: min}\n", /2-sum\/testdata\.yaml:1: scoring: score or max_score, and aggregation, are/],
+    ["# the defaults\n", /2-sum\/testdata\.yaml:1: scoring: score or max_score, and aggregation, are required$/],
+    ["accept_score: 3\n", /2-sum\/testdata\.yaml:1: accept_score: Unrecognized key/],
+    ["scoring: {aggregation: sum, score: 999999999}\n", /: max_score: the groups have 2000000068 points, more than/],
+  ] as const)
+    assert.throws(() => groupsOf(text), { name: "PackageError", message });
+  assert.throws(
+    () =>
+      groupsOf("scoring: {aggregation: min, score: 30}\n", {
+        "data/secret/testdata.yaml": "scoring: {aggregation: sum, score: 1}\n",
+      }),
+    /secret\/testdata\.yaml: would not be read/,
+  );
+  assert.throws(
+    () => groupsOf("", { "data/secret/2-sum/more/testdata.yaml": "" }),
+    /a group cannot be in another group$/,
+  );
+});
+
+test("a key of the newer format that Kattis ignores in the format legacy has no effect, and is named", () => {
+  const texts = { ...PACKAGES.sum, "problem.yaml": "name: Sum\nlimits: {time_multipliers: 1}\n" };
+  assert.deepEqual(read(texts).timing, read(PACKAGES.sum).timing);
+  assert.deepEqual(read(texts).untried, [
+    "problem.yaml: limits.time_multipliers is no key of the format legacy, and has no effect",
+  ]);
+  assert.throws(
+    () => read({ ...PACKAGES.sum, "problem.yaml": "name: Sum\nlimits: {time_multiplierz: 1}\n" }),
+    /^PackageError: problem\.yaml:2: limits\.time_multiplierz: Unrecognized key/,
+  );
 });
 
 test("the last of two values of a key counts in testdata.yaml, as for Kattis, and elsewhere a key has one", () => {

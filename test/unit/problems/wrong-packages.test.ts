@@ -339,7 +339,7 @@ test("parts that would not be read and would change a verdict are rejected with 
     [OLD, "output_validator/v.py", rejects, "problem.yaml has no validation: custom"],
     [OLD, "output_validators/v.py", rejects, "problem.yaml has no validation: custom"],
     [OLD, "Output_Validators/v.py", rejects, "in the format legacy, .*"],
-    ...["data/testdata.yaml", "data/secret/testdata.yaml", "data/sample/testdata.yml"].map(
+    ...["data/secret/testdata.yaml", "data/sample/testdata.yml"].map(
       (path) => [NEW, path, tolerance, "in the format 2025-09, settings of tests are in test_group.yaml"] as const,
     ),
     ...["data/test_group.yaml", "data/secret/test_group.yaml", "data/secret/a/test_group.yaml"].map(
@@ -379,7 +379,11 @@ test("parts that would not be read and would change a verdict are rejected with 
       { ...NEW, "problem.yaml": `${HEAD}${key}\n` },
       new RegExp(`^problem\\.yaml:3: ${key.split(":")[0]}: is only in the format legacy`),
     );
-  assertFault({ ...NEW, "data/test_group.yaml": newTolerance }, /^data\/test_group\.yaml: settings of tests are in/);
+  for (const name of ["test_group", "testdata"])
+    assertFault(
+      { ...NEW, [`data/${name}.yaml`]: newTolerance },
+      new RegExp(`^data/${name}\\.yaml: settings of tests are in`),
+    );
 });
 
 test("files that no test would use are no faults", () => {
