@@ -2,6 +2,7 @@ import { type Checked, type CheckerSpec, UNDECIDED } from "./check.ts";
 import type { ProfileName, RequestedLimits, StatedLimits, TestLimits } from "./limits.ts";
 import type { Outcome } from "./outcome.ts";
 import type { StreamFiles } from "./program-options.ts";
+import type { WorkFile } from "./report.ts";
 import type { Status } from "./submission.ts";
 
 /** Verdicts of a judgement and of its tests. WA: the output is wrong. CE: the program does not compile. The others are those of a run. */
@@ -58,7 +59,28 @@ export const MAX_CONTENT_BYTES = 16_777_216;
 /** The most bytes of all answers of a test together. Each run of the test reads them, and may send them to the process that compares. */
 export const MAX_ANSWERS_BYTES = 16_777_216;
 
-/** A test without its input and its answers. */
+/** The most files of a test, and the most bytes of them and the input together: with a compiled program, they fit into one box. */
+export const MAX_TEST_FILES = 16;
+export const MAX_INPUT_BYTES = 16_777_216;
+/** The place of the first file among the contents of a test. The input has 0, and the answers have the places from 1 on. */
+export const FILE_PLACES = 100;
+
+/** The contents of a test. */
+export interface TestContents {
+  readonly input: Buffer;
+  readonly answers: readonly Buffer[];
+  readonly files: readonly WorkFile[];
+}
+
+/** @param contents the input, the answers and the files of a test, in this order; the answers and the files can be missing. */
+export function contentsOfTest({ files = [] }: Pick<TestMeta, "files">, contents: readonly Buffer[]): TestContents {
+  const [input = Buffer.alloc(0), ...rest] = contents;
+  const answers = rest.slice(0, Math.max(0, rest.length - files.length));
+  const found = rest.slice(answers.length);
+  return { input, answers, files: found.map((data, at) => ({ name: files[at] ?? "", data })) };
+}
+
+/** A test without its contents. */
 export interface TestMeta {
   readonly name: string;
   /** The name of its group. */
@@ -74,6 +96,8 @@ export interface TestMeta {
   readonly streamFiles?: StreamFiles;
   /** Set if these files take the place of the streams. */
   readonly streamFilesOnly?: true;
+  /** Names of files that are in the work directory when the program starts. They replace those of the program. */
+  readonly files?: readonly string[];
   /** The checker of this test, in place of that of the definition. If it is a program, it has the source that all such checkers share. */
   readonly checker?: CheckerSpec;
 }

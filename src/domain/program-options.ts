@@ -84,6 +84,8 @@ export interface ProgramOptions {
   readonly streamFiles?: StreamFiles;
   /** Set if these files take the place of the streams: what the program reads from or writes to the streams themselves has no effect. */
   readonly streamFilesOnly?: true;
+  /** Files of a test that are in /box when the program starts, but not when it is compiled. They replace those of the program. */
+  readonly testFiles?: readonly WorkFile[];
   /** If true, what the program writes to stderr becomes part of its stdout. */
   readonly stderrToStdout?: boolean;
   /** How often the program runs: one run after the other, until one is not accepted. Undefined for once. */
@@ -128,20 +130,22 @@ export interface TestAdditions {
   readonly args?: readonly string[] | undefined;
   readonly streamFiles?: StreamFiles | undefined;
   readonly streamFilesOnly?: true | undefined;
+  readonly testFiles?: readonly WorkFile[] | undefined;
 }
 
 /** The options of a program with what a test adds. */
 export function withAdditions(
   options: ProgramOptions | undefined,
-  { args = [], streamFiles, streamFilesOnly }: TestAdditions,
+  { args = [], streamFiles, streamFilesOnly, testFiles = [] }: TestAdditions,
 ): ProgramOptions | undefined {
-  if (args.length === 0 && !streamFiles) return options;
+  if (args.length === 0 && !streamFiles && testFiles.length === 0) return options;
   const own = options ?? { files: [], entry: null, args: [], env: {}, limits: {} };
   return {
     ...own,
     args: [...own.args, ...args],
     ...(streamFiles && { streamFiles }),
     ...(streamFilesOnly && { streamFilesOnly }),
+    ...(testFiles.length > 0 && { testFiles }),
   };
 }
 

@@ -157,8 +157,14 @@ export function isIgnored(path: string): boolean {
  */
 const HIDDEN_TEST = /^data\/(?:sample|secret)\/(?:[^/.-][^/]*\/)*(?:[.-](?![_#])[^/]*)?\.(?:in|ans)\s*$/i;
 
-/** @param path of a file that is ignored. @throws PackageError if it would be a test. */
+/** A file of a test that would be ignored because of its name, apart from those of file systems and of version control. */
+const HIDDEN_FILE =
+  /^data\/(?:[^/.-][^/]*\/)*[^/.-][^/]*\.files\/(?:[^/]+\/)*(?:-|\.(?![_#]|(?:DS_Store|gitkeep|gitignore|gitattributes)$))/;
+
+/** @param path of a file that is ignored. @throws PackageError if it would be a test, or a file of one. */
 export function checkIgnored(path: string): void {
+  if (HIDDEN_FILE.test(path))
+    throw new PackageError(path, "would not be read: the name of a file of a test begins with neither a dot nor -");
   if (!HIDDEN_TEST.test(path)) return;
   checkPath(path);
   throw new PackageError(path, "would not be read: the name of a test begins with neither a dot nor -");

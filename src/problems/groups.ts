@@ -157,7 +157,8 @@ function directoriesOf(test: string): string[] {
 export function currentGroups(files: PackageFiles, scoring: boolean): Groups {
   const read = new Map<string, ReturnType<typeof readGroupFile>>();
   for (const path of files.keys()) {
-    if (!/^data\/(.*\/)?(test_group|testdata)\.yaml$/.test(path) || isOfTest(files, path)) continue;
+    const isSettings = /^data\/(.*\/)?(test_group|testdata)\.yaml$/.test(path);
+    if (!isSettings || isOfTest(files, path) || /\.files\//.test(path)) continue;
     const [, name] = SETTINGS_FILE.exec(path) ?? [];
     if (name !== undefined) read.set(name, readGroupFile(files, path));
     else if (path.split("/").length === 2)

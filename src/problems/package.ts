@@ -187,6 +187,7 @@ export function readProblem(given: PackageFiles, languages: Languages, faults: F
   const { tests, groups, inputs, outputs, graderFlags, stop } = readTests(files, {
     ...head,
     groupFormat,
+    hasFiles: format !== "legacy",
     validator: validator?.spec ?? null,
     validators: programs.length,
     outputBytes,

@@ -1,5 +1,7 @@
 import type { CheckerSpec } from "../domain/check.ts";
-import { MAX_POINTS, type TestGroup, type TestMeta } from "../domain/judgement.ts";
+import { MAX_INPUT_BYTES, MAX_POINTS, MAX_TEST_FILES, type TestGroup, type TestMeta } from "../domain/judgement.ts";
+import { toFilePath } from "../domain/program-options.ts";
+import type { WorkFile } from "../domain/report.ts";
 import { defaultValidator } from "./default-validator.ts";
 import { checkTogether, contentOf, type LazyFile, PackageError, type PackageFiles } from "./files.ts";
 import { currentGroups, legacyGroups, type ScoredGroups, type TestSettings } from "./groups.ts";
@@ -14,11 +16,14 @@ export interface PackageTests extends Pick<ScoredGroups, "graderFlags" | "stop">
 
 export interface PackageTest {
   readonly meta: TestMeta;
-  /** The input and the answer. If several tests use the same file, it is one object, so that it is read and hashed once. */
-  readonly parts: readonly [input: LazyFile, answer: LazyFile];
+  /**
+   * The input, the answer, and the files that `meta.files` names. If several tests use the same file, it is one object, so that it is read
+   * and hashed once.
+   */
+  readonly parts: readonly [input: LazyFile, answer: LazyFile, ...files: LazyFile[]];
 }
 
-/** Reads the input and the answer of a test. */
+/** Reads the input, the answer and the files of a test. */
 export function contentsOf(test: PackageTest | undefined): readonly Buffer[] {
   return test?.parts.map((part) => part.read()) ?? [];
 }
@@ -27,6 +32,8 @@ export function contentsOf(test: PackageTest | undefined): readonly Buffer[] {
 export interface InputTest {
   readonly path: string;
   readonly input: () => Buffer;
+  /** Files that the program of the validator finds beside it. */
+  readonly files?: () => readonly WorkFile[];
   /** Arguments of the input validators by the name of the validator; the key `""` has those of all other validators. */
   readonly args: TestSettings["inputValidatorArgs"];
   /** Whether all input validators must accept it; otherwise, one must reject it. */
@@ -51,6 +58,8 @@ export interface OutputTest {
 export interface TestOptions {
   /** The version of the format whose files describe the groups. */
   readonly groupFormat: "legacy" | "2025-09";
+  /** Whether tests can have files. */
+  readonly hasFiles: boolean;
   readonly scoring: boolean;
   readonly writesScores: boolean;
   /** The custom output validator; null for the default one. */
@@ -76,7 +85,8 @@ const OUTPUTS = { valid_output: "AC", invalid_output: "WA" } as const;
 export function readTests(files: PackageFiles, options: TestOptions): PackageTests {
   const namesIn = (directories: string, ending: string) => {
     const named = new RegExp(`^data/((?:${directories})/.+)\\.${ending}$`);
-    return [...files.keys()].flatMap((path) => named.exec(path)?.[1] ?? []).sort(byParts);
+    const paths = options.hasFiles ? [...files.keys()].filter((path) => !TEST_FILES.test(path)) : [...files.keys()];
+    return paths.flatMap((path) => named.exec(path)?.[1] ?? []).sort(byParts);
   };
   const names = namesIn("sample|secret", "(?:in|ans)").filter((name, at, all) => name !== all[at - 1]);
   if (!names.some((name) => name.startsWith("secret/"))) throw new PackageError("data/secret", "has no tests");
@@ -92,25 +102,31 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
     return contentOf(files, path);
   };
   const inputs: InputTest[] = [];
-  const [other] = [...files.keys()].filter((path) => /^data\/.+\.files\//.test(path));
-  if (other !== undefined) throw new PackageError(other, "files of a test are not supported");
+  const filesOf = testFiles(files, options.hasFiles);
   const addInput = (name: string, { inputValidatorArgs: args }: TestSettings, isValid: boolean) => {
-    inputs.push({ path: `data/${name}.in`, input: content(name, "in").read, args, isValid });
+    const own = filesOf(name);
+    const read = () => own.map(([file, content]) => ({ name: file, data: content.read() }));
+    const more = own.length > 0 && { files: read };
+    inputs.push({ path: `data/${name}.in`, input: content(name, "in").read, args, isValid, ...more });
   };
   const tests = names.map((name): PackageTest => {
     const settings = settingsOf(name);
     const checker = checkerOf(options, settings);
     const { args } = settings;
     addInput(name, settings, true);
-    const meta = { name, group: groupOf(name), points: 0, limits: {}, ...(args.length > 0 && { args }), checker };
+    const own = filesOf(name);
+    const added = { ...(args.length > 0 && { args }), ...(own.length > 0 && { files: own.map(([file]) => file) }) };
+    const meta = { name, group: groupOf(name), points: 0, limits: {}, ...added, checker };
     const [input, answer] = [content(name, "in"), content(name, "ans")];
+    if (own.reduce((sum, [, { size }]) => sum + size, input.size) > MAX_INPUT_BYTES)
+      throw new PackageError(`data/${name}.files`, `with the input, they have more than ${MAX_INPUT_BYTES} bytes`);
     if (checker.type === "program") checkTogether(`data/${name}.in`, [input.size, answer.size]);
     else if (answer.size > options.outputBytes)
       throw new PackageError(
         `data/${name}.ans`,
         `has more than the ${options.outputBytes} bytes that a program can write`,
       );
-    return { meta, parts: [input, answer] };
+    return { meta, parts: [input, answer, ...own.map(([, file]) => file)] };
   });
   for (const name of namesIn("invalid_input", "in")) addInput(name, settingsOf(name), false);
   const both = Object.keys(OUTPUTS).join("|");
@@ -138,6 +154,30 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
     if (!(points <= MAX_POINTS)) throw fault(`a test would have ${points} points, more than ${MAX_POINTS}`);
   const scored = tests.map((one) => ({ ...one, meta: withPoints(one.meta, pointsIn) }));
   return { groups, tests: scored, inputs, outputs, graderFlags, stop };
+}
+
+/** The path of a file of a test, as far as the directory of all its files. */
+export const TEST_FILES = /^(data\/.+?)\.files\//;
+
+/**
+ * Finds the files of tests, by their names in the work directory.
+ * @throws PackageError if there are files of no test, or the format has none; when the files of a test are asked for, beyond their bounds.
+ */
+function testFiles(files: PackageFiles, hasFiles: boolean): (test: string) => readonly [string, LazyFile][] {
+  const byTest = new Map<string, [string, LazyFile][]>();
+  for (const path of files.keys()) {
+    const [directory = "", test = ""] = TEST_FILES.exec(path) ?? [];
+    if (test === "") continue;
+    if (!hasFiles) throw new PackageError(path, "the format legacy has no files of tests");
+    if (!files.has(`${test}.in`)) throw new PackageError(path, "would not be read: there is no test of this name");
+    const name = path.slice(directory.length);
+    if (toFilePath(name) !== name) throw new PackageError(path, "is not a valid name of a file");
+    const own = byTest.get(test) ?? [];
+    byTest.set(test, own);
+    if (own.push([name, contentOf(files, path)]) > MAX_TEST_FILES)
+      throw new PackageError(`${test}.files`, `has more than ${MAX_TEST_FILES} files`);
+  }
+  return (test) => byTest.get(`data/${test}`) ?? [];
 }
 
 /** Compares the names of directories one by one, so that the tests of a group are not interrupted by another one. */

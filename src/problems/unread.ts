@@ -1,4 +1,5 @@
 import { PackageError, type PackageFiles } from "./files.ts";
+import { TEST_FILES } from "./tests.ts";
 
 /** Files that only people read, also among programs. */
 const FOR_PEOPLE = /(^|\/)(README[^/]*|LICENSE[^/]*|[^/]*\.(md|txt|pdf))$/i;
@@ -51,6 +52,7 @@ function validatorFault(path: string, { format, validators, custom }: UnreadOpti
 }
 
 function dataFault(path: string, files: PackageFiles, { format, groupFormat }: UnreadOptions): string | null {
+  if (format !== "legacy" && TEST_FILES.test(path)) return null; // readTests() reads all of them
   const parts = path.split("/");
   const name = parts.pop() ?? "";
   const [data = "", kind = "sample"] = parts.map(meant);

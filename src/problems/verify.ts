@@ -1,6 +1,8 @@
+import { exclude } from "../domain/harness.ts";
 import { checkerLimitsOf } from "../domain/judgement.ts";
 import type { Language } from "../domain/language.ts";
 import type { TestLimits } from "../domain/limits.ts";
+import type { WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import type { LocalJudge } from "../worker/judge-locally.ts";
@@ -142,9 +144,10 @@ async function verifyInputs(
       continue;
     }
     const name = source.path.split("/").at(-1) ?? "";
-    for (const { path, input, args, isValid, validator = source.path } of inputs) {
+    for (const { path, input, files = () => [], args, isValid, validator = source.path } of inputs) {
       if (validator !== source.path) continue;
-      const { ended, exitCode, broken } = await validate(judge, found, input(), argumentsOf(args, name), limits);
+      const given = { stdin: input(), args: argumentsOf(args, name), files: files() };
+      const { ended, exitCode, broken } = await validate(judge, found, given, limits);
       const accepts = exitCode === validatorAccepts;
       if (broken || (isValid && !accepts)) faults.push(`${path}: ${source.path} ends with ${ended}`);
       if (broken || !accepts) rejected.add(path);
@@ -177,13 +180,18 @@ export function argumentsOf(args: Readonly<Record<string, readonly string[]>>, n
 async function validate(
   judge: LocalJudge,
   { language, program }: { readonly language: Language; readonly program: Program },
-  stdin: Buffer,
-  args: readonly string[],
+  {
+    stdin,
+    args,
+    files,
+  }: { readonly stdin: Buffer; readonly args: readonly string[]; readonly files: readonly WorkFile[] },
   limits: TestLimits,
 ): Promise<{ readonly ended: string; readonly exitCode: number | null; readonly broken: boolean }> {
-  const { result } = await judge.run(language, limits, program, stdin, args);
-  const { cause, exitCode, verdict, errorMessage } = result;
   const failed = (ended: string) => ({ ended, exitCode: null, broken: true });
+  const taken = files.find(({ name }) => program.options?.files.some((own) => exclude(own.name, name)));
+  if (taken) return failed(`an error, because it has a file ${taken.name} like the test`);
+  const { result } = await judge.run(language, limits, program, stdin, args, files);
+  const { cause, exitCode, verdict, errorMessage } = result;
   if (cause === "compile_error") return failed("an error of its compiler");
   if (cause.startsWith("compile_")) return failed(`an error of its compiler${tail(errorMessage)}`);
   // A validator that a limit ends has no result. If it ends by itself, any end but the exit code that accepts rejects.

@@ -2,6 +2,7 @@ import type { Checked } from "../domain/check.ts";
 import { type Harness, withHarness } from "../domain/harness.ts";
 import {
   advance,
+  contentsOfTest,
   type Definition,
   groupScores,
   type JudgementVerdict,
@@ -19,6 +20,7 @@ import type { Language } from "../domain/language.ts";
 import type { ProfileName, TestLimits } from "../domain/limits.ts";
 import { internalError, type Outcome } from "../domain/outcome.ts";
 import { withAdditions } from "../domain/program-options.ts";
+import type { WorkFile } from "../domain/report.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { StepSizeError } from "../sandbox/refusal.ts";
@@ -44,7 +46,7 @@ export interface LocalProblem {
   readonly checker: Program | null;
   /** What the problem adds to its submissions. */
   readonly harness?: Harness | null;
-  /** The input of a test, followed by its answers. */
+  /** The input of a test, followed by its answers and its files. */
   readonly contents: (test: number) => readonly Buffer[];
 }
 
@@ -107,9 +109,9 @@ export class LocalJudge {
         return { verdict: next.verdict, score, states, runs: needed.sort((a, b) => a.test - b.test) };
       }
       for (const test of next.start) {
-        const [stdin = Buffer.alloc(0), ...answers] = contents(test);
         const meta: TestMeta = definition.tests[test] ?? { name: "", group: "", points: 0, limits: {} };
-        const options = withAdditions(program.options, meta);
+        const { input: stdin, answers, files } = contentsOfTest(meta, contents(test));
+        const options = withAdditions(program.options, { ...meta, testFiles: files });
         const stated = limitsOfTest(definition, test);
         const limits = this.#languages.limitsForTest(language, profile, stated.limits);
         const cache = this.#cacheFor(language.name);
@@ -147,15 +149,16 @@ export class LocalJudge {
     }
   }
 
-  /** Runs an input validator on one input, with arguments. @throws SandboxError if the slot is lost. */
+  /** Runs an input validator on one input, with arguments and the files of the test. @throws SandboxError if the slot is lost. */
   async run(
     language: Language,
     limits: TestLimits,
     program: Program,
     stdin: Buffer,
     args: readonly string[],
+    testFiles: readonly WorkFile[] = [],
   ): Promise<Outcome> {
-    const programWithInput = { ...program, stdin, options: withAdditions(program.options, { args }) };
+    const programWithInput = { ...program, stdin, options: withAdditions(program.options, { args, testFiles }) };
     const steps = planOfJudge(language, this.#languages.limitsForChecker(language, limits), programWithInput);
     return await this.#run(steps, { cache: this.#cacheFor(language.name) });
   }

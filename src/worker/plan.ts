@@ -1,4 +1,5 @@
 import { extname } from "node:path";
+import { exclude } from "../domain/harness.ts";
 import type { Command, Language } from "../domain/language.ts";
 import type { Limits, StepLimits, TestLimits } from "../domain/limits.ts";
 import { lowered, type ProgramOptions } from "../domain/program-options.ts";
@@ -10,6 +11,8 @@ import type { Step } from "../sandbox/step.ts";
 export interface Plan {
   readonly compile?: Step;
   readonly execute: Step;
+  /** Files of a test for the execute step, if there is a compile step, which does not get them. */
+  readonly testFiles?: readonly WorkFile[];
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -19,10 +22,34 @@ const NOTHING = Buffer.alloc(0);
  * files that the compile step left.
  * @param owner the account. Its later steps will probably have the same files.
  */
-export function stepForArtifact(execute: Step, { limits }: Step, files: readonly WorkFile[], owner: string): Step {
+export function stepForArtifact(
+  execute: Step,
+  { limits }: Step,
+  files: readonly WorkFile[],
+  owner: string,
+  testFiles: readonly WorkFile[] = [],
+): Step {
   const { workBytes, workInodes } = limits;
-  return { ...execute, files, fileOwner: owner, work: "fresh", limits: { ...execute.limits, workBytes, workInodes } };
+  const step = { ...execute, files, work: "fresh", limits: { ...execute.limits, workBytes, workInodes } } as const;
+  return testFiles.length === 0 ? { ...step, fileOwner: owner } : withTestFiles(step, testFiles);
 }
+
+/** A step whose work directory also has the files of a test, and space for them. They replace files with the same names. */
+function withTestFiles(step: Step, testFiles: readonly WorkFile[]): Step {
+  const own = step.files.filter(({ name }) => !testFiles.some((added) => exclude(added.name, name)));
+  const bytes = testFiles.reduce((sum, { data }) => sum + data.length, 0);
+  return {
+    ...step,
+    files: [...own, ...testFiles],
+    limits: {
+      ...step.limits,
+      workBytes: step.limits.workBytes + bytes,
+      workInodes: step.limits.workInodes + INODES_OF_FILE * testFiles.length,
+    },
+  };
+}
+/** A file and the directories of its path. */
+const INODES_OF_FILE = 8;
 
 /** How an execute command names the compiled program, derived from the path of the source. The keys are values of `Language.runs`. */
 const RUNS = {
@@ -87,8 +114,9 @@ export function isOwnStep(options: ProgramOptions | undefined, { stated, default
     compileLimits = {},
     compilerOptions = [],
     streamFiles = {},
+    testFiles = [],
   } = options;
-  const parts = [args, env, limits, compileLimits, compilerOptions, streamFiles];
+  const parts = [args, env, limits, compileLimits, compilerOptions, streamFiles, testFiles];
   return entry !== null || stderrToStdout || parts.some((part) => Object.keys(part).length > 0);
 }
 
@@ -165,10 +193,13 @@ export function plan(usual: Language, limits: StepLimits, { code, stdin, options
   const given = [...sourceFiles, ...(options?.files ?? [])];
   const files = given.map((file) => withoutByteOrderMark(file, language, options?.entry ?? language.source));
   const executeLimits = options ? lowered(limits.execute, options.limits) : limits.execute;
+  const testFiles = options?.testFiles ?? [];
   if (!compile || !limits.compile) {
-    return { execute: { command: execute, files, stdin, limits: executeLimits, work: "fresh", more: false } };
+    const step: Step = { command: execute, files, stdin, limits: executeLimits, work: "fresh", more: false };
+    return { execute: testFiles.length === 0 ? step : withTestFiles(step, testFiles) };
   }
   return {
+    ...(testFiles.length > 0 && { testFiles }),
     compile: {
       command: compile,
       files,

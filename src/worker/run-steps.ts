@@ -1,5 +1,6 @@
 import type { WorkerSide } from "../conversation/conversation.ts";
 import type { StepReport, StepReports } from "../domain/report.ts";
+import { StepSizeError } from "../sandbox/refusal.ts";
 import type { OnOutput, Slot } from "../sandbox/slot.ts";
 import type { Step } from "../sandbox/step.ts";
 import type { LiveInput } from "../store/live/input.ts";
@@ -39,17 +40,26 @@ export interface RunOptions {
  */
 export async function runSteps(
   slot: Pick<Slot, "run">,
-  { compile, execute }: Plan,
+  { compile, execute, testFiles }: Plan,
   { onOutput, cache = NO_CACHE, interact = (step, output) => slot.run(step, output) }: RunOptions = {},
 ): Promise<StepReports> {
   if (!compile) return { execute: await interact(execute, onOutput) };
   const artifact = cache.get(compile);
   if (artifact) {
-    const executed = await interact(stepForArtifact(execute, compile, artifact.files, cache.owner), onOutput);
+    const step = stepForArtifact(execute, compile, artifact.files, cache.owner, testFiles);
+    const executed = await interact(step, onOutput);
     return { compile: artifact.report, execute: { ...executed, keptBytes: artifact.keptBytes }, compileCached: true };
   }
-  const { files, ...compiled } = await slot.run(compile);
+  // The files of a test can only be put into a new work directory.
+  const { files, ...compiled } = await slot.run(testFiles ? { ...compile, more: false } : compile);
   if (judgeStep(compiled).verdict !== "AC") return { compile: compiled };
+  if (testFiles) {
+    if (!files) throw new StepSizeError("the compiled program is too large to be run with the files of the test");
+    const step = stepForArtifact(execute, compile, files, cache.owner, testFiles);
+    const executed = await interact(step, onOutput);
+    cache.put(compile, { report: compiled, files, keptBytes: executed.keptBytes });
+    return { compile: compiled, execute: executed };
+  }
   const executed = await interact(execute, onOutput);
   if (files) cache.put(compile, { report: compiled, files, keptBytes: executed.keptBytes });
   return { compile: compiled, execute: executed };

@@ -12,6 +12,7 @@ import type { StepReports } from "../domain/report.ts";
 import type { Submission } from "../domain/submission.ts";
 import type { Tracer } from "../domain/tracer.ts";
 import type { Languages } from "../languages/load.ts";
+import { StepSizeError } from "../sandbox/refusal.ts";
 import type { Slot } from "../sandbox/slot.ts";
 import { StoreUnavailable } from "../store/database/errors.ts";
 import type { AddOptions } from "../store/database/transactions.ts";
@@ -302,6 +303,7 @@ export class Runner {
       log.error({ ...logFields(claim), reason: outcome.result.errorMessage }, "IE");
       return outcome;
     } catch (error) {
+      if (error instanceof StepSizeError) return internalError("the program and its input are too large for one box");
       this.#lost(error, claim, signal, "the sandbox was lost");
       return internalError("the sandbox was lost before the run ended");
     }

@@ -13,7 +13,7 @@ export interface NewJudgement {
   readonly problem: ProblemReference | null;
 }
 
-/** An input or an answer of a test: in memory, or a content that is read only if the account has not stored it yet. */
+/** An input, an answer or a file of a test: in memory, or a content that is read only if the account has not stored it yet. */
 export type Content = Buffer | LazyContent;
 
 export interface LazyContent {
@@ -32,7 +32,7 @@ export interface NewVersion {
   readonly checker: Program | null;
   /** What the problem adds to the submissions. */
   readonly harness?: Harness | null | undefined;
-  /** For each test, its input, followed by its answers. */
+  /** For each test, its input, followed by its answers and its files. */
   readonly contents: readonly (readonly Content[])[];
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type ExpressionBuilder, type Kysely, sql, type Transaction } from "kysely";
 import { encodeHarness } from "../../domain/harness.ts";
+import { FILE_PLACES } from "../../domain/judgement.ts";
 import type { Abilities } from "../database/database.ts";
 import { StoreUnavailable } from "../database/errors.ts";
 import type { Schema } from "../database/schema.ts";
@@ -18,7 +19,10 @@ const PURGED_BYTES = 4 * 1_048_576;
 /** Held by each transaction that adds or deletes contents, so that no content is deleted while another version begins to use it. */
 const CONTENTS_LOCK = "contents";
 
-/** A content with its place in the version: 0 for the input of the test, 1 and more for its answers. A content can have several places. */
+/**
+ * A content with its place in the version: 0 for the input of the test, 1 and more for its answers, FILE_PLACES and more for its files. A
+ * content can have several places.
+ */
 interface Placed extends LazyContent {
   readonly test: number;
   readonly place: number;
@@ -49,7 +53,9 @@ export async function putVersion(
   const all: Placed[] = [];
   for (const [test, parts] of contents.entries()) {
     await pause();
-    for (const [place, content] of parts.entries()) {
+    const first = parts.length - (definition.tests[test]?.files?.length ?? 0);
+    for (const [at, content] of parts.entries()) {
+      const place = at < first ? at : FILE_PLACES + at - first;
       const lazy = Buffer.isBuffer(content)
         ? { hash: sha256(content), bytes: content.length, read: async () => content }
         : content;

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import { decodeStates, type JudgementVerdict } from "../../domain/judgement.ts";
+import { decodeStates, FILE_PLACES, type JudgementVerdict } from "../../domain/judgement.ts";
 import type { ProfileName } from "../../domain/limits.ts";
 import type { Status } from "../../domain/submission.ts";
 import type { AccountReads } from "../database/account-reads.ts";
@@ -92,6 +92,7 @@ export function judgementSearch({ db }: Database, reads: AccountReads) {
         ])
         .where("judgements.id", "=", judgementId)
         .where("version_contents.test", "=", test)
+        .where("version_contents.place", "<", FILE_PLACES)
         .orderBy("version_contents.place")
         .execute();
     },

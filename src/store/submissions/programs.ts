@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import { decodeHarness } from "../../domain/harness.ts";
-import { type Definition, limitsOfTest, mostPoints } from "../../domain/judgement.ts";
+import { contentsOfTest, type Definition, limitsOfTest, mostPoints } from "../../domain/judgement.ts";
 import { withAdditions } from "../../domain/program-options.ts";
 import type { Program } from "../../domain/submission.ts";
 import type { Schema } from "../database/schema.ts";
@@ -70,10 +70,10 @@ async function loadRuns(
   const program = toProgram({ code, stdin: Buffer.alloc(0), additions });
   for (const { seq, test } of runs) {
     const number = test ?? 0;
-    const [stdin = Buffer.alloc(0), ...answers] = contents.get(number) ?? [];
     const meta = definition.tests[number];
+    const { input, answers, files } = contentsOfTest(meta ?? {}, contents.get(number) ?? []);
     loaded.set(seq, {
-      program: { ...program, stdin, options: withAdditions(program.options, meta ?? {}) },
+      program: { ...program, stdin: input, options: withAdditions(program.options, { ...meta, testFiles: files }) },
       test: {
         judgementSeq,
         points: mostPoints(definition, number),
@@ -88,7 +88,7 @@ async function loadRuns(
   }
 }
 
-/** The input and the answers of each of these tests. @param places as for `loadPrograms`. */
+/** The input, the answers and the files of each of these tests. @param places as for `loadPrograms`. */
 export async function readContents(
   db: Kysely<Schema>,
   versionSeq: number,

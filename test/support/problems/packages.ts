@@ -418,8 +418,37 @@ sys.exit(42 if equal(open(sys.argv[2]).read(), sys.stdin.read()) else 43)
   "submissions/wrong_answer/last.py": "print(input()[-3:])\n",
 };
 
+/** The newer format with files of tests, one of which replaces a file of a submission, and an input validator that reads them. */
+const filed: PackageTexts = {
+  "problem.yaml": "problem_format_version: 2025-09\nname: Files\n",
+  "input_validators/read.py": `import sys
+sys.exit(42 if open(sys.stdin.read().strip()).read().strip().isdigit() else 43)
+`,
+  "data/secret/1.in": "number.txt\n",
+  "data/secret/1.ans": "7\n",
+  "data/secret/1.files/number.txt": "7\n",
+  "data/secret/1.files/more/1.in": "none\n",
+  "data/secret/1.files/more/test_group.yaml": "none\n",
+  "data/secret/2.in": "more/deep.txt\n",
+  "data/secret/2.ans": "8\n",
+  "data/secret/2.files/more/deep.txt": "8\n",
+  "data/secret/2.files/number.txt": "9\n",
+  "data/invalid_input/1.in": "number.txt\n",
+  "data/invalid_input/1.files/number.txt": "x\n",
+  "submissions/accepted/open.py": "print(open(input()).read())\n",
+  "submissions/accepted/open.cpp": `#include <fstream>
+#include <iostream>
+int main() { std::string name, word; std::cin >> name; std::ifstream(name) >> word; std::cout << word; }
+`,
+  "submissions/accepted/own/main.py": "print(open(input()).read())\n",
+  "submissions/accepted/own/number.txt": "6\n",
+  "submissions/wrong_answer/first.py": "print(open('number.txt').read())\n",
+  "submissions/run_time_error/above.py": "print(open('../' + input()).read())\n",
+};
+
 export const PACKAGES = {
   both,
+  filed,
   sum,
   root,
   factors,

@@ -239,6 +239,29 @@ test("settings of an early draft describe a group that has no file of the newer 
   );
 });
 
+test("files of tests are contents of the tests, and no tests themselves", () => {
+  const { definition, tests, inputs } = read(PACKAGES.filed);
+  assert.deepEqual(
+    definition.tests.map(({ name, files }) => [name, files]),
+    [
+      ["secret/1", ["number.txt", "more/1.in", "more/test_group.yaml"]],
+      ["secret/2", ["more/deep.txt", "number.txt"]],
+    ],
+  );
+  assert.deepEqual(
+    tests[1]?.parts.map((part) => String(part.read())),
+    ["more/deep.txt\n", "8\n", "8\n", "9\n"],
+  );
+  assert.deepEqual(
+    inputs.map(({ path, files }) => [path, files?.().length]),
+    [
+      ["data/secret/1.in", 3],
+      ["data/secret/2.in", 2],
+      ["data/invalid_input/1.in", 1],
+    ],
+  );
+});
+
 test("a key of the newer format that Kattis ignores in the format legacy has no effect, and is named", () => {
   const texts = { ...PACKAGES.sum, "problem.yaml": "name: Sum\nlimits: {time_multipliers: 1}\n" };
   assert.deepEqual(read(texts).timing, read(PACKAGES.sum).timing);

@@ -75,6 +75,20 @@ test("a ZIP file may have the package in one directory, and what macOS adds", as
   assert.deepEqual(text(await packageFromZip(two)), { "a/1": "1", "b/2": "2" });
 });
 
+test("a file of a test whose name begins with a dot or - is a fault, and those of tools are none", async () => {
+  const archive = (path: string) =>
+    zipOf([
+      { name: "problem.yaml", data: "name: x\n" },
+      { name: path, data: "1" },
+    ]);
+  for (const path of ["data/secret/1.files/.x", "data/secret/g/1.files/a/-x", "data/sample/1.files/.a/x"])
+    await assert.rejects(packageFromZip(archive(path)), {
+      message: `${path}: would not be read: the name of a file of a test begins with neither a dot nor -`,
+    });
+  for (const path of ["data/secret/1.files/.DS_Store", "data/secret/1.files/a/.gitkeep", "data/secret/1.files/._x"])
+    assert.deepEqual([...(await packageFromZip(archive(path))).keys()], ["problem.yaml"], path);
+});
+
 test("a test whose name begins with a dot or - is a fault with its path, and files of tools are none", async (t) => {
   for (const path of [
     "data/secret/.in",

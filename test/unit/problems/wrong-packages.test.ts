@@ -158,7 +158,16 @@ test("a wrong package is rejected with its file and line", () => {
     [{ "data/secret/1-small/more/test_group.yaml": "{}" }, /more\/test_group\.yaml: a group cannot/],
     [{ "data/secret/other/1.in": "1", "data/secret/other/1.ans": "1" }, /^data\/secret\/other\/1\.in: is in no group/],
     [{ "output_validator/more.py": "" }, /^output_validator\/more\.py: is in another language/],
-    [{ "data/secret/1-small/1.files/x": "" }, /^data\/secret\/1-small\/1\.files\/x: files of a test/],
+    [{ "data/secret/1-small/2.files/x": "" }, /^data\/secret\/1-small\/2\.files\/x: would not be read: there is no/],
+    [{ "data/secret/1-small/1.files/-o": "" }, /^data\/secret\/1-small\/1\.files\/-o: is not a valid name of a file$/],
+    [
+      Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`data/secret/1-small/1.files/${at}`, ""])),
+      /^data\/secret\/1-small\/1\.files: has more than 16 files$/,
+    ],
+    [
+      { "data/secret/1-small/1.files/a": "1".repeat(9e6), "data/secret/1-small/1.files/b": "1".repeat(9e6) },
+      /^data\/secret\/1-small\/1\.files: with the input, they have more than 16777216 bytes$/,
+    ],
   ] as const) {
     const texts = Object.fromEntries(Object.entries({ ...base, ...changes }).filter(([, text]) => text !== undefined));
     assertFault(texts as PackageTexts, error);
@@ -379,6 +388,10 @@ test("parts that would not be read and would change a verdict are rejected with 
       { ...NEW, "problem.yaml": `${HEAD}${key}\n` },
       new RegExp(`^problem\\.yaml:3: ${key.split(":")[0]}: is only in the format legacy`),
     );
+  assertFault(
+    { ...OLD, ...TEST, "data/secret/1.files/x": "" },
+    /1\.files\/x: the format legacy has no files of tests$/,
+  );
   for (const name of ["test_group", "testdata"])
     assertFault(
       { ...NEW, [`data/${name}.yaml`]: newTolerance },
