@@ -96,6 +96,8 @@ export interface TestMeta {
   readonly streamFiles?: StreamFiles;
   /** Set if these files take the place of the streams. */
   readonly streamFilesOnly?: true;
+  /** Set if submissions are answers instead of programs: the file of a submission that is its output on this test (answers.ts). */
+  readonly answerFile?: string;
   /** Names of files that are in the work directory when the program starts. They replace those of the program. */
   readonly files?: readonly string[];
   /** The checker of this test, in place of that of the definition. If it is a program, it has the source that all such checkers share. */

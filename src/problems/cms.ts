@@ -1,8 +1,9 @@
 import { basename, dirname, extname } from "node:path/posix";
 import { z } from "zod";
+import { ANSWERS_LANGUAGE, MAX_ANSWERED_TESTS } from "../domain/answers.ts";
 import type { CheckerSpec } from "../domain/check.ts";
 import { MAX_GROUPS, MAX_POINTS, MAX_TESTS, type TestGroup, type TestMeta } from "../domain/judgement.ts";
-import { throughFiles, toFilePath } from "../domain/program-options.ts";
+import { MAX_FILES_BYTES, throughFiles, toFilePath } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import { FORMAT_VERDICTS, type SubmissionExpectations } from "./expectations.ts";
@@ -30,8 +31,8 @@ const DEFAULT_TOTAL = 100;
 const text = z.union([z.string(), z.number()]).transform(String);
 const stream = z.string().nullable().optional();
 const positive = z.number().positive();
-/** Lists of tests whose output a contestant submits. */
-const noOutputs = z.literal(["", false], { error: "tasks with submitted outputs are not supported" }).nullish();
+/** Lists of tests whose output a contestant submits, besides a program for the others. */
+const noOutputs = z.literal("", { error: "tasks with programs and submitted outputs are not supported" }).nullish();
 /** Keys that no rule here names are about contests, tokens and feedback. Some keys also have an Italian name. */
 const taskFile = z.looseObject({
   name: text.optional(),
@@ -46,8 +47,8 @@ const taskFile = z.looseObject({
   infile: stream,
   outfile: stream,
   total_value: z.number().min(0).max(MAX_POINTS).optional(),
-  task_type: z.literal("Batch", { error: "only Batch is supported" }).optional(),
-  output_only: noOutputs,
+  task_type: z.enum(["Batch", "OutputOnly"], { error: "only Batch and OutputOnly are supported" }).optional(),
+  output_only: z.boolean().nullish(),
   output_only_testcases: noOutputs,
   output_optional_testcases: noOutputs,
   score_type: z.string().optional(),
@@ -55,7 +56,7 @@ const taskFile = z.looseObject({
 });
 type Task = Read<z.output<typeof taskFile>>;
 
-/** Reads a task of CMS of the type Batch. @throws PackageError */
+/** Reads a task of CMS of the type Batch or OutputOnly. @throws PackageError */
 export function readCms(files: PackageFiles, languages: Languages, faults: Faults): ProblemPackage {
   const task = readYaml(files, CMS_FILE, taskFile) as Task;
   const { value } = task;
@@ -64,6 +65,14 @@ export function readCms(files: PackageFiles, languages: Languages, faults: Fault
   const subtasks = readSubtasks(task, files, program !== null);
   const { secs, limits, problem, outputBytes } = limitsOf(task, languages);
   const streams = throughFiles(streamFile(task, "infile"), streamFile(task, "outfile"));
+  const answers = value.output_only === true || value.task_type === "OutputOnly";
+  const amount = subtasks.reduce((sum, { tests: own }) => sum + own.length, 0);
+  if (answers && amount > MAX_ANSWERED_TESTS)
+    throw task.fault(
+      ["n_input"],
+      `has more than ${MAX_ANSWERED_TESTS} tests, for each of which a submission has a file`,
+    );
+  const mostBytes = answers ? Math.min(outputBytes, MAX_FILES_BYTES) : outputBytes;
   const tests = subtasks.flatMap(({ group, points, tests: own }) =>
     own.map((number): PackageTest & { readonly number: number } => {
       const [path, answerPath] = [`input/input${number}.txt`, `output/output${number}.txt`];
@@ -71,11 +80,15 @@ export function readCms(files: PackageFiles, languages: Languages, faults: Fault
         if (!files.has(one)) throw new PackageError(one, "is missing: make the tests of the task first, with gen/GEN");
       const [input, answer] = [contentOf(files, path), contentOf(files, answerPath)];
       if (program) checkTogether(path, [input.size, answer.size]);
-      else if (answer.size > outputBytes)
-        throw new PackageError(answerPath, `has more than the ${outputBytes} bytes that a program can write`);
+      else if (answer.size > mostBytes)
+        throw new PackageError(
+          answerPath,
+          `has more than the ${mostBytes} bytes that a ${answers ? "submission can have" : "program can write"}`,
+        );
       const codename = String(number).padStart(3, "0");
       const name = group.name === ALL ? codename : `${group.name}/${codename}`;
-      const meta: TestMeta = { name, group: group.name, points: points / own.length, limits, ...streams };
+      const more = answers && { answerFile: `output_${codename}.txt` };
+      const meta: TestMeta = { name, group: group.name, points: points / own.length, limits, ...streams, ...more };
       return { number, meta, parts: [input, answer] };
     }),
   );
@@ -89,7 +102,8 @@ export function readCms(files: PackageFiles, languages: Languages, faults: Fault
       checker,
       groups: subtasks.map(({ group }) => group),
       tests: tests.map(({ meta }) => meta),
-      limits: problem,
+      limits: answers ? { ...problem, codeBytes: MAX_FILES_BYTES } : problem,
+      ...(answers && { languages: [ANSWERS_LANGUAGE] }),
     },
     checker: program,
     tests,

@@ -1,8 +1,9 @@
 import { extname } from "node:path";
 import { z } from "zod";
+import { ANSWERS_LANGUAGE } from "../domain/answers.ts";
 import { type Harness, MAX_HARNESS_BYTES, MAX_HARNESS_FILES } from "../domain/harness.ts";
-import type { Definition } from "../domain/judgement.ts";
-import { toFilePath } from "../domain/program-options.ts";
+import type { Definition, ProblemLimits } from "../domain/judgement.ts";
+import { MAX_FILES_BYTES, toFilePath } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
 import { type Languages, listed } from "../languages/load.ts";
 import { CMS_FILE, readCms } from "./cms.ts";
@@ -12,7 +13,7 @@ import type { SubmissionExpectations } from "./expectations.ts";
 import { type Faults, refusing } from "./faults.ts";
 import { filesBelow, PackageError, type PackageFiles, sizeOf } from "./files.ts";
 import type { Grader } from "./grader.ts";
-import { limits2025, limitsLegacy, limitsOfPackage, timeLimitBeside } from "./limits.ts";
+import { ceilingOf, limits2025, limitsLegacy, limitsOfPackage, timeLimitBeside } from "./limits.ts";
 import type { Makings } from "./makers.ts";
 import { readValidator, validatorsIn } from "./output-validator.ts";
 import { POLYGON_FILE, readPolygon } from "./polygon.ts";
@@ -133,6 +134,8 @@ interface Head {
   readonly validatorArgs: readonly string[];
   readonly interactive: boolean;
   readonly multiPass: boolean;
+  /** Whether submissions consist of answers. */
+  readonly answers: boolean;
   readonly timing: Timing;
   readonly limits: z.output<typeof limits2025> | z.output<typeof limitsLegacy>;
   readonly languages: readonly string[] | null;
@@ -186,11 +189,11 @@ export function readProblem(given: PackageFiles, languages: Languages, faults: F
   const { run, problem: problemLimits, outputBytes } = limitsOfPackage(limits, read, languages);
   const { tests, groups, inputs, outputs, graderFlags, stop } = readTests(files, {
     ...head,
+    outputBytes: head.answers ? Math.min(outputBytes, MAX_FILES_BYTES) : outputBytes,
     groupFormat,
     hasFiles: format !== "legacy",
     validator: validator?.spec ?? null,
     validators: programs.length,
-    outputBytes,
     hasOutputs: !interactive && !multiPass,
     fault: (message) => read.fault(["validator_flags"], message),
   });
@@ -198,14 +201,17 @@ export function readProblem(given: PackageFiles, languages: Languages, faults: F
     format,
     title: head.title,
     scoring: head.scoring,
-    timing: head.timing,
+    timing: head.answers
+      ? { ...head.timing, limitSecs: head.timing.limitSecs ?? ceilingOf("time_limit", languages) }
+      : head.timing,
     definition: {
       checker: validator?.spec ?? { type: "tokens", caseSensitive: false },
       groups,
       tests: tests.map(({ meta }) => ({ ...meta, limits: run })),
       ...(!head.scoring && { passFail: true as const }),
-      limits: problemLimits,
-      ...(head.languages && { languages: head.languages.map(languageName) }),
+      limits: head.answers && limits.code === undefined ? withoutCodeLimit(problemLimits) : problemLimits,
+      ...(head.answers && { languages: [ANSWERS_LANGUAGE] }),
+      ...(!head.answers && head.languages && { languages: head.languages.map(languageName) }),
     },
     checker: validator?.program ?? null,
     harness: faults.attempt(() => readIncluded(files, languages), null),
@@ -218,6 +224,11 @@ export function readProblem(given: PackageFiles, languages: Languages, faults: F
     stop,
     ...(head.ignored.length > 0 && { untried: head.ignored }),
   };
+}
+
+/** The default of the format is for programs. Answers are bounded by the files of a submission. */
+function withoutCodeLimit({ codeBytes: _, ...limits }: ProblemLimits): ProblemLimits {
+  return limits;
 }
 
 function readGrader(files: PackageFiles, languages: Languages, flags: Grader["flags"]): Grader {
@@ -288,7 +299,6 @@ function read2025(files: PackageFiles, validators: readonly string[]): Head {
     if (before.includes(one)) throw fail(`${one} is given twice`);
     const other = before.find((two) => INCOMPATIBLE.some((pair) => pair.includes(one) && pair.includes(two)));
     if (other !== undefined) throw fail(`${one} and ${other} exclude each other`);
-    if (one === "submit-answer") throw fail("submit-answer problems are not supported");
   }
   const { time_multipliers: { ac_to_time_limit = 2, time_limit_to_tle = 1.5 } = {} } = limits;
   return {
@@ -297,6 +307,7 @@ function read2025(files: PackageFiles, validators: readonly string[]): Head {
     writesScores: false, // only the groups of the format legacy depend on it
     interactive: types.includes("interactive"),
     multiPass: types.includes("multi-pass"),
+    answers: types.includes("submit-answer"),
     typeKey: "type",
     custom: [...files.keys()].some((path) => validators.includes(path.split("/")[0] ?? "")),
     validatorArgs: [],
@@ -340,6 +351,7 @@ function readLegacy(files: PackageFiles): Head {
     writesScores: options.includes("score"),
     interactive: options.includes("interactive"),
     multiPass: options.includes("multi-pass") || options.includes("multipass"),
+    answers: false,
     typeKey: "validation",
     custom: kind === "custom",
     validatorArgs: validator_flags.split(/\s+/).filter((word) => word !== ""),

@@ -1,3 +1,4 @@
+import { ANSWERS_LANGUAGE } from "../domain/answers.ts";
 import type { Language } from "../domain/language.ts";
 import { toFilePath } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
@@ -38,23 +39,28 @@ export interface OwnSubmission {
  */
 export function readSubmissions(
   files: PackageFiles,
-  { format, submissions, expectations }: ProblemPackage,
+  { format, submissions, expectations, definition }: ProblemPackage,
   languages: Languages,
 ): OwnSubmission[] {
   if (format === "dmoj") return [];
   const byDirectory = expectations ? null : readExpectations(files, format);
+  const answerFiles = new Set(definition.tests.flatMap(({ answerFile }) => answerFile ?? []));
   return submissions.map((source) => {
     const { path } = source;
+    // Besides answers, a package whose submissions are answers can have programs that make them.
+    const isAnswers = [...source.files.keys()].some((name) => answerFiles.has(name));
     const about = byDirectory?.(path.slice(SUBMISSIONS.length)) ?? expectations?.get(path) ?? { expectations: [] };
     try {
       const bytes = [...source.files.keys()].reduce((sum, name) => sum + (sizeOf(source.files, name) ?? 0), 0);
-      return { path, about, bytes, found: toProgram(source, languages, about), fault: null };
+      return { path, about, bytes, found: toProgram(source, languages, isAnswers ? ANSWERS : about), fault: null };
     } catch (error) {
       if (!(error instanceof PackageError)) throw error;
       return { path, about, bytes: 0, found: null, fault: error };
     }
   });
 }
+
+const ANSWERS = { language: ANSWERS_LANGUAGE };
 
 /** A submission in the form in which a service judges it. */
 export interface VerifiableSubmission {

@@ -1,3 +1,4 @@
+import { MAX_ANSWERED_TESTS } from "../domain/answers.ts";
 import type { CheckerSpec } from "../domain/check.ts";
 import { MAX_INPUT_BYTES, MAX_POINTS, MAX_TEST_FILES, type TestGroup, type TestMeta } from "../domain/judgement.ts";
 import { toFilePath } from "../domain/program-options.ts";
@@ -58,6 +59,8 @@ export interface OutputTest {
 export interface TestOptions {
   /** The version of the format whose files describe the groups. */
   readonly groupFormat: "legacy" | "2025-09";
+  /** Whether submissions are answers. */
+  readonly answers: boolean;
   /** Whether tests can have files. */
   readonly hasFiles: boolean;
   readonly scoring: boolean;
@@ -90,6 +93,11 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
   };
   const names = namesIn("sample|secret", "(?:in|ans)").filter((name, at, all) => name !== all[at - 1]);
   if (!names.some((name) => name.startsWith("secret/"))) throw new PackageError("data/secret", "has no tests");
+  if (options.answers && names.length > MAX_ANSWERED_TESTS)
+    throw new PackageError(
+      "data",
+      `has more than ${MAX_ANSWERED_TESTS} tests, for each of which a submission has a file`,
+    );
   const { scoring, writesScores } = options;
   const custom = options.validator !== null;
   const { settingsOf, groupOf, groupsOf } =
@@ -115,7 +123,11 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
     const { args } = settings;
     addInput(name, settings, true);
     const own = filesOf(name);
-    const added = { ...(args.length > 0 && { args }), ...(own.length > 0 && { files: own.map(([file]) => file) }) };
+    const added = {
+      ...(args.length > 0 && { args }),
+      ...(own.length > 0 && { files: own.map(([file]) => file) }),
+      ...(options.answers && { answerFile: answerFileOf(name) }),
+    };
     const meta = { name, group: groupOf(name), points: 0, limits: {}, ...added, checker };
     const [input, answer] = [content(name, "in"), content(name, "ans")];
     if (own.reduce((sum, [, { size }]) => sum + size, input.size) > MAX_INPUT_BYTES)
@@ -124,7 +136,7 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
     else if (answer.size > options.outputBytes)
       throw new PackageError(
         `data/${name}.ans`,
-        `has more than the ${options.outputBytes} bytes that a program can write`,
+        `has more than the ${options.outputBytes} bytes that a ${options.answers ? "submission can have" : "program can write"}`,
       );
     return { meta, parts: [input, answer, ...own.map(([, file]) => file)] };
   });
@@ -155,6 +167,15 @@ export function readTests(files: PackageFiles, options: TestOptions): PackageTes
   const scored = tests.map((one) => ({ ...one, meta: withPoints(one.meta, pointsIn) }));
   return { groups, tests: scored, inputs, outputs, graderFlags, stop };
 }
+
+/** The file of a submission of answers for a test. @throws PackageError for a name that no file of a submission can have. */
+function answerFileOf(test: string): string {
+  const name = `${test}${ANSWER_ENDING}`;
+  if (toFilePath(name) !== name)
+    throw new PackageError(`data/${test}.in`, "has a name that no file of a submission can have");
+  return name;
+}
+export const ANSWER_ENDING = ".out";
 
 /** The path of a file of a test, as far as the directory of all its files. */
 export const TEST_FILES = /^(data\/.+?)\.files\//;

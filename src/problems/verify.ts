@@ -92,8 +92,11 @@ export async function verify(
   for (const one of judged) {
     const { hints, ...verified } = await verifySubmission(one, problem, limit.limitSecs, judge);
     skipped.push(...hints.map((hint) => `${one.path}: ${hint}`));
-    const permitted = problem.definition.languages;
-    const isAllowed = permitted?.some((name) => languages.resolve(name) === one.language) ?? true;
+    const { tests, languages: permitted } = problem.definition;
+    // A program of the package can make the answers of which a submission consists.
+    const isAllowed =
+      tests.some(({ answerFile }) => answerFile !== undefined) ||
+      (permitted?.some((name) => languages.resolve(name) === one.language) ?? true);
     const other = `is in ${one.language.name}, which languages of problem.yaml does not permit`;
     submissions.push(isAllowed ? verified : { ...verified, faults: [...verified.faults, other] });
   }

@@ -1,3 +1,4 @@
+import { answering } from "../domain/answers.ts";
 import type { Checked } from "../domain/check.ts";
 import { type Harness, withHarness } from "../domain/harness.ts";
 import {
@@ -82,6 +83,7 @@ export class LocalJudge {
       submission: NO_SUBMISSION,
       signal,
       progress: null,
+      missing: null,
       mayContinue: async () => true,
     };
     this.#checker = new TestChecker(languages, ({ language }) => this.#cacheFor(language));
@@ -112,6 +114,7 @@ export class LocalJudge {
         const meta: TestMeta = definition.tests[test] ?? { name: "", group: "", points: 0, limits: {} };
         const { input: stdin, answers, files } = contentsOfTest(meta, contents(test));
         const options = withAdditions(program.options, { ...meta, testFiles: files });
+        const answer = answering({ ...program, options }, language.name, meta.answerFile);
         const stated = limitsOfTest(definition, test);
         const limits = this.#languages.limitsForTest(language, profile, stated.limits);
         const cache = this.#cacheFor(language.name);
@@ -128,8 +131,9 @@ export class LocalJudge {
           fault: definition.faults?.[0] ?? null,
         };
         const passes: Outcome[] = [];
-        const tested = await this.#checker.judge(claimed, stdin, where, async (input, interact) => {
-          const steps = plan(language, limits, { ...program, stdin: input, options });
+        const on = { ...where, missing: answer.missing };
+        const tested = await this.#checker.judge(claimed, stdin, on, async (input, interact) => {
+          const steps = plan(language, limits, { ...answer.program, stdin: input });
           const pass = await this.#run(steps, { cache, interact });
           passes.push(pass);
           return pass;

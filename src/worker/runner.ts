@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Conversations } from "../conversation/conversations.ts";
+import { answering } from "../domain/answers.ts";
 import type { ForeignApis } from "../domain/foreign-api.ts";
 import { withHarness } from "../domain/harness.ts";
 import type { Language } from "../domain/language.ts";
@@ -215,9 +216,11 @@ export class Runner {
     try {
       const { accountId, language } = submission;
       const checked = checkedSubmission(language, program);
-      const context = { ...on, accountId, submission: checked, progress: claim.progress, mayContinue };
+      const answer = answering(program, language, test.answerFile);
+      const { progress } = claim;
+      const context = { ...on, accountId, submission: checked, progress, missing: answer.missing, mayContinue };
       const tested = await this.#checker.judge(test, program.stdin, context, (stdin, interact) =>
-        this.#outcome({ ...claim, program: { ...program, stdin } }, slot, cache, signal, interact),
+        this.#outcome({ ...claim, program: { ...answer.program, stdin } }, slot, cache, signal, interact),
       );
       return { ...tested, outcome: withStoredStdout(tested.outcome, this.#storedBytes(submission)) };
     } catch (error) {

@@ -33,6 +33,8 @@ interface CheckContext<Does extends keyof Slot> {
 export interface TestRunContext extends CheckContext<"run" | "runPair"> {
   /** The passes that were completed in earlier claims of the submission; null if there are none. */
   readonly progress: Progress | null;
+  /** Why a submission of answers has none to the test, so that no checker is asked; null otherwise. */
+  readonly missing: string | null;
   /** Asked before each pass after the first. If false, the submission gives up the slot. @param bytes what must be stored for that. */
   readonly mayContinue: (bytes: number) => Promise<boolean>;
 }
@@ -99,10 +101,12 @@ export class TestChecker {
   async #runAndCheck(
     test: ClaimedTest,
     pass: NextPass,
-    where: CheckContext<"run">,
+    where: CheckContext<"run"> & Pick<TestRunContext, "missing">,
     run: RunProgram,
   ): Promise<TestedPass> {
     const outcome = await run(pass.input);
+    if (where.missing !== null && outcome.result.verdict === "AC")
+      return { outcome, checked: { verdict: "WA", share: 0, message: where.missing } };
     return { outcome, checked: await this.#check(test, pass, outcome, where) };
   }
 

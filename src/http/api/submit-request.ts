@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ANSWERS_LANGUAGE } from "../../domain/answers.ts";
 import { type ClientError, clientError, type ErrorCode, echo } from "../../domain/error.ts";
 import { isProfileName, type ProfileName } from "../../domain/limits.ts";
 import { MAX_RUNS } from "../../domain/program-options.ts";
@@ -131,8 +132,9 @@ export function toSubmitRequest(
   { languages, workers }: Pick<Dependencies, "languages" | "workers">,
   { input, mostCodeBytes = MAX_CODE_BYTES, limitsOf = languages.limitsFor }: BeyondContract = {},
 ): ValidatedRequest {
-  const fields = checkShape(body);
-  const code = contentOf(fields, "code", mostCodeBytes);
+  const shape = checkShape(body);
+  const code = contentOf(shape, "code", mostCodeBytes);
+  const fields = code === undefined ? withFirstFile(shape) : shape;
   const stdin = input ?? contentOf(fields, "stdin", MAX_STDIN_BYTES) ?? "";
   if (code === undefined && fields.entry === undefined) throw clientError("fieldMissing", ["code"]);
   if (code !== undefined && code.length === 0) throw clientError("codeEmpty", []);
@@ -155,6 +157,13 @@ export function toSubmitRequest(
   const live = takesInput || fields.stream === true;
   if (available.includes(language.name)) return { submit, refusal: null, live, takesInput };
   return { submit, refusal: available.length > 0 ? unsupported() : unproven(), live, takesInput };
+}
+
+/** A text needs no name: without a source, it is the first file. A submission of answers has only files. */
+function withFirstFile(fields: Fields): Fields {
+  if (fields.language !== ANSWERS_LANGUAGE || fields.entry !== undefined) return fields;
+  const [first] = Object.keys(fields.files ?? {});
+  return first === undefined ? fields : { ...fields, entry: first };
 }
 
 /** The error of a submission before the first smoke test has passed: no language can be offered yet. */

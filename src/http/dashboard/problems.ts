@@ -1,5 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
+import { ANSWERS_LANGUAGE } from "../../domain/answers.ts";
 import { clientError } from "../../domain/error.ts";
 import { type Definition, groupScores } from "../../domain/judgement.ts";
 import type * as stored from "../../store/problems/types.ts";
@@ -52,6 +53,7 @@ export const problemRoutes: readonly DashboardRoute[] = [
         return {
           ...toRow(problem),
           checker: toChecker(checker),
+          answers: answersOf(tests),
           groups: toGroups(tests),
           versions: versions.map(toVersion),
         };
@@ -118,6 +120,11 @@ function toRow({ id, name, title, account, current, createdAtMs, updatedAtMs }: 
 function toVersion({ number, cpuSecs, createdAtMs, ...version }: stored.ProblemVersion): ProblemVersion {
   const cpuMs = cpuSecs === null ? null : Math.round(cpuSecs * 1e3);
   return { ...version, version: number, cpuMs, createdAt: new Date(createdAtMs).toISOString() };
+}
+
+function answersOf({ tests }: Pick<Definition, "tests">): ProblemDetail["answers"] {
+  const files = tests.flatMap(({ answerFile }) => answerFile ?? []);
+  return files.length > 0 ? { language: ANSWERS_LANGUAGE, files } : null;
 }
 
 function toGroups({ groups, tests }: Pick<Definition, "groups" | "tests">): ProblemDetail["groups"] {

@@ -81,6 +81,7 @@ async function loadRuns(
         checkerProgram: checker && decodeProgram(checker),
         ...limitsOfTest(definition, number),
         harness,
+        answerFile: meta?.answerFile,
         answers,
         fault: definition.faults?.[0] ?? null,
       },

@@ -36,6 +36,8 @@ export interface ClaimedTest {
   readonly checkerLimits: TestLimits;
   /** What the problem adds to the program; null if it adds nothing. */
   readonly harness: Harness | null;
+  /** As in TestMeta. */
+  readonly answerFile?: string | undefined;
   /** The answers. An output that matches any of them is right. */
   readonly answers: readonly Buffer[];
   /** Why nothing runs on this test: the first fault of a faulty version of a problem. Null for any other version. */

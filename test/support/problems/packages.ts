@@ -446,7 +446,33 @@ int main() { std::string name, word; std::cin >> name; std::ifstream(name) >> wo
   "submissions/run_time_error/above.py": "print(open('../' + input()).read())\n",
 };
 
+/** The newer format with submissions that consist of answers, or of a program that makes them. */
+const answered: PackageTexts = {
+  "problem.yaml": "problem_format_version: 2025-09\nname: Answers\ntype: [scoring, submit-answer]\n",
+  "output_validator/near.py": `${WITHIN}if abs(guess - number) > 10: sys.exit(43)
+open(sys.argv[3] + "score_multiplier.txt", "w").write(str(1 - abs(guess - number) / 10))
+sys.exit(42)
+`,
+  "data/secret/test_group.yaml": "max_score: 100\n",
+  "data/secret/1.in": "a\n",
+  "data/secret/1.ans": "40\n",
+  "data/secret/2 b.in": "b\n",
+  "data/secret/2 b.ans": "50\n",
+  "submissions/accepted/all/secret/1.out": "40\n",
+  "submissions/accepted/all/secret/2 b.out": "50\n",
+  "submissions/accepted/makes.py": "print(40 if input() == 'a' else 50)\n",
+  "submissions/partly/near/secret/1.out": "45\n",
+  "submissions/partly/near/secret/2 b.out": "50\n",
+  "submissions/partly/near/notes.txt": "for people\n",
+  "submissions/wrong_answer/one/secret/1.out": "40\n",
+  "submissions/submissions.yaml": `accepted: {score: 100}
+partly/near: {permitted: [AC], score: 75}
+wrong_answer: {message: the submission has no file secret/2 b.out, score: 50}
+`,
+};
+
 export const PACKAGES = {
+  answered,
   both,
   filed,
   sum,

@@ -53,6 +53,18 @@ describe("a task of CMS", () => {
     assert.deepEqual(read(old).definition.checker, { type: "program", interface: "cms", language: "python", args: [] });
   });
 
+  test("can have submissions of answers, whose files have the names of CMS", () => {
+    for (const key of ["output_only: true", "task_type: OutputOnly"]) {
+      const { definition } = read(withYaml(`${key}\n`));
+      assert.deepEqual(definition.languages, ["plaintext"]);
+      assert.deepEqual(
+        definition.tests.map(({ answerFile }) => answerFile),
+        [0, 1, 2, 3, 4].map((number) => `output_00${number}.txt`),
+      );
+    }
+    assert.equal(read(withYaml("output_only: false\n")).definition.tests[0]?.answerFile, undefined);
+  });
+
   test("has solutions named like the task, of which the official ones must be accepted", () => {
     const found = readSubmissions(toFiles(CMS), read(CMS), languages);
     assert.deepEqual(
@@ -139,12 +151,19 @@ const WRONG: Readonly<Record<string, readonly [texts: PackageTexts, message: Reg
     /^check\/manager\.cpp: tasks of the type Communication/,
   ],
   "of the type Communication with old names": [{ ...CMS, "cor/manager": "" }, /^cor\/manager: tasks of the type Comm/],
-  "of the type OutputOnly": [
-    withYaml("output_only: true\n"),
-    /^task\.yaml:9: output_only: tasks with submitted outputs/,
+  "of the type OutputOnly with more tests than a submission has files": [
+    {
+      ...CMS,
+      "task.yaml": "name: near\noutput_only: true\nn_input: 49\n",
+      "gen/GEN": "1\n".repeat(49),
+    },
+    /^task\.yaml:3: has more than 48 tests, for each of which a submission has a file$/,
   ],
   "with some submitted outputs": [withYaml("output_only_testcases: 0,1\n"), /^task\.yaml:9: output_only_testcases: /],
-  "of a type that it names": [withYaml("task_type: TwoSteps\n"), /^task\.yaml:9: task_type: only Batch is supported$/],
+  "of a type that it names": [
+    withYaml("task_type: TwoSteps\n"),
+    /^task\.yaml:9: task_type: only Batch and OutputOnly are supp/,
+  ],
   "with a checker without its source": [without(/checker\.cpp$/), /^check\/checker: is a compiled program: its source/],
   "with two checkers": [{ ...CMS, "cor/correttore.py": "" }, /is a second checker besides/],
   "with a checker in a language that is not installed": [

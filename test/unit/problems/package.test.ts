@@ -239,6 +239,47 @@ test("settings of an early draft describe a group that has no file of the newer 
   );
 });
 
+test("a submission of answers has a file for each test, and a program of the package makes them", () => {
+  const files = toFiles(PACKAGES.answered);
+  const problem = read(PACKAGES.answered);
+  const { definition, timing } = problem;
+  assert.deepEqual(
+    definition.tests.map(({ answerFile }) => answerFile),
+    ["secret/1.out", "secret/2 b.out"],
+  );
+  assert.deepEqual(definition.languages, ["plaintext"]);
+  assert.deepEqual([definition.limits?.codeBytes, timing.limitSecs], [undefined, 20]);
+  assert.deepEqual(
+    readSubmissions(files, problem, languages).map(({ path, found }) => [path.slice(12), found?.language.name]),
+    [
+      ["accepted/all", "plaintext"],
+      ["accepted/makes.py", "python"],
+      ["partly/near", "plaintext"],
+      ["wrong_answer/one", "plaintext"],
+    ],
+  );
+  const limited = "problem_format_version: 2025-09\nname: x\ntype: submit-answer\nlimits: {code: 1, time_limit: 2}\n";
+  const other = read({ ...PACKAGES.answered, "problem.yaml": limited, "data/secret/test_group.yaml": "" });
+  assert.deepEqual([other.definition.limits?.codeBytes, other.timing.limitSecs], [1024, 2]);
+  const many = Object.fromEntries(
+    Array.from({ length: 49 }, (_, at) => [`data/secret/${at}.${at < 47 ? "in" : "ans"}`, ""]),
+  );
+  const faults: [PackageTexts, RegExp][] = [
+    [many, /^data: has more than 48 tests, for each of which a submission has a file$/],
+    [
+      { "data/secret/a:b.in": "", "data/secret/a:b.ans": "" },
+      /^data\/secret\/a:b\.in: has a name that no file of a sub/,
+    ],
+  ];
+  for (const [texts, message] of faults)
+    assert.throws(() => read({ ...PACKAGES.answered, ...texts }), { name: "PackageError", message });
+  const { "output_validator/near.py": _, ...plain } = PACKAGES.answered;
+  assert.throws(
+    () => read({ ...plain, "data/secret/1.ans": "1".repeat(1_048_577) }),
+    /^PackageError: data\/secret\/1\.ans: has more than the 1048576 bytes that a submission can have$/,
+  );
+});
+
 test("files of tests are contents of the tests, and no tests themselves", () => {
   const { definition, tests, inputs } = read(PACKAGES.filed);
   assert.deepEqual(

@@ -25,7 +25,6 @@ test("a wrong package is rejected with its file and line", () => {
     [{ "data\\secret\\1.in": "" }, /^data\\secret\\1\.in: has a backslash in its name$/],
     [{ "problem.yaml": `${HEAD}type: magic\n` }, /^problem\.yaml:3: type: magic is no type/],
     [{ "problem.yaml": `${HEAD}type: []\n` }, /^problem\.yaml:3: type/],
-    [{ "problem.yaml": `${HEAD}type: submit-answer\n` }, /^problem\.yaml:3: type: submit-answer .*not supported/],
     [
       { "problem.yaml": `${HEAD}type:\n- scoring\n- interactive\n- pass-fail\n` },
       /^problem\.yaml:6: type: pass-fail and scoring exclude each other/,

@@ -16,6 +16,8 @@ export interface Draft {
   readonly tests?: Tests;
   /** Id of the selected problem of the account; empty or undefined if none is selected. */
   readonly problem?: string;
+  /** The answers to the tests of the problem, by the names of their files, if its submissions consist of answers. */
+  readonly answers?: Readonly<Record<string, string>>;
   /** The last judgement: its id, and on what it judged the program, which is `tests` or the id of a problem. */
   readonly judged?: { readonly on: string; readonly id: string };
 }

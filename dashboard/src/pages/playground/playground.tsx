@@ -1,14 +1,16 @@
 import { Button, NativeSelect, SegmentedControl, VisuallyHidden } from "@mantine/core";
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense, useId, useRef, useState } from "react";
 import type { Language } from "../../../../src/http/dashboard/api/languages.ts";
-import { mutations } from "../../client/api.ts";
+import type { ProblemDetail } from "../../../../src/http/dashboard/api/problems.ts";
+import { mutations, queries } from "../../client/api.ts";
 import { useAccountOptions, usePerson } from "../../client/session.ts";
 import { Editor } from "../../components/editor/editor.tsx";
 import type { ScrollTarget } from "../../components/editor/scroll-target.ts";
 import { Icon } from "../../components/icon.tsx";
 import { EmptyState, ErrorMessage } from "../../components/query-boundary.tsx";
+import { AnswersEditor } from "./answers-editor.tsx";
 import { ApiSnippets } from "./api-snippets.tsx";
 import { type Draft, setDraft } from "./draft.ts";
 import { Input, InputChoice } from "./input.tsx";
@@ -48,10 +50,12 @@ export function Playground({ languages, now, isStored }: Props) {
     },
   });
   const isPending = run.isPending || judge.isPending;
-  const judged = judgedOf(now);
-  const { input = "run" } = now;
+  const { input = "run", problem = "" } = now;
+  const onProblem = useQuery({ ...queries.problem(problem), enabled: input === "problem" && problem !== "" });
+  const wanted = (input === "problem" && onProblem.data?.answers) || null;
+  const judged = judgedOf(now, wanted);
   const error = input === "run" ? run.error : judge.error;
-  const isReady = now.code !== "" && (input === "run" || judged !== null);
+  const isReady = input === "run" ? now.code !== "" : judged !== null && (wanted !== null || now.code !== "");
   const write = (part: Partial<Draft>) => setDraft({ ...now, ...part });
   const start = () => {
     if (isPending || !isReady) return;
@@ -123,17 +127,26 @@ export function Playground({ languages, now, isStored }: Props) {
       {error && <ErrorMessage text={`Not run: ${error.message}.`} />}
       <div className={css.columns}>
         <div className={css.program}>
-          <Editor
-            text={now.code}
-            language={now.language}
-            label="Program"
-            onChange={(code) => {
-              setTarget(null);
-              write({ code });
-            }}
-            target={target}
-            onRun={start}
-          />
+          {wanted ? (
+            <AnswersEditor
+              names={wanted.files}
+              answers={now.answers ?? {}}
+              onChange={(answers) => write({ answers })}
+              onRun={start}
+            />
+          ) : (
+            <Editor
+              text={now.code}
+              language={now.language}
+              label="Program"
+              onChange={(code) => {
+                setTarget(null);
+                write({ code });
+              }}
+              target={target}
+              onRun={start}
+            />
+          )}
           <Input now={now} write={write} accountId={accountId} onRun={start} />
         </div>
         <section ref={result} className={css.result} aria-labelledby={resultLabel}>
@@ -145,7 +158,7 @@ export function Playground({ languages, now, isStored }: Props) {
         <section className={css.api}>
           <h2>Run it with the API</h2>
           {input === "problem" && !judged ? (
-            <p>Choose a problem first.</p>
+            <p>{wanted ? "Write an answer first." : "Choose a problem first."}</p>
           ) : (
             <ApiSnippets of={judged ?? programOf(now)} />
           )}
@@ -207,10 +220,19 @@ function programOf({ language, code, stdin, profile }: Draft) {
 
 /**
  * The judgement to request. It skips no test after a failure, so that each test gets a verdict.
- * @returns null if one run is selected, or if a problem is to be selected first.
+ * @param wanted the language and the files of a submission to the problem, if it consists of answers.
+ * @returns null if one run is selected, or if a problem is to be selected or an answer to be written first.
  */
-function judgedOf({ language, code, profile, input, tests, problem }: Draft): SnippetJudgement | null {
+function judgedOf(
+  { language, code, profile, input, tests, problem, answers = {} }: Draft,
+  wanted: ProblemDetail["answers"],
+): SnippetJudgement | null {
   const program = { language, code, profile, stop: "never" } as const;
+  if (problem && wanted) {
+    const files = Object.fromEntries(wanted.files.flatMap((name) => (answers[name] ? [[name, answers[name]]] : [])));
+    const given = { language: wanted.language, files, profile, stop: "never" } as const;
+    return Object.keys(files).length > 0 ? { ...given, problem } : null;
+  }
   if (input === "problem") return problem ? { ...program, problem } : null;
   if (input !== "tests" || !tests) return null;
   const list = tests.list.map(({ stdin, expected, points }) => ({ stdin, expected, points }));

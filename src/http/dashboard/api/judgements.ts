@@ -121,7 +121,9 @@ export type NewJudgement = { readonly accountId: string } & JudgedProgram & (Giv
 
 export interface JudgedProgram {
   readonly language: string;
-  readonly code: string;
+  /** Absent if the submission consists of answers, which are its files. */
+  readonly code?: string;
+  readonly files?: Readonly<Record<string, string>>;
   readonly profile: "judge" | "agent";
   readonly stop: JudgementDetail["stop"];
 }

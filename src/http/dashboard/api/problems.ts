@@ -35,6 +35,8 @@ export interface ProblemVersion {
 /** GET /problems/:id → ProblemDetail; DELETE → 204. */
 export interface ProblemDetail extends ProblemRow {
   readonly checker: JudgedChecker;
+  /** The language and the file for each test, if submissions are answers; null if they are programs. */
+  readonly answers: { readonly language: string; readonly files: readonly string[] } | null;
   /** The groups of the current version, with the names of their tests. */
   readonly groups: readonly {
     /** Empty for tests without a group. */
