@@ -19,8 +19,9 @@ export async function writeImport({ importable, read }: OpenImport, to: Writable
     if (!to.write(piece)) await once(to, "drain");
   };
   const checker = importable.checker && encodeProgram(importable.checker).toString("base64");
+  const grader = importable.grader && encodeProgram(importable.grader).toString("base64");
   const harness = importable.harness && encodeHarness(importable.harness);
-  await write(`${JSON.stringify({ ...importable, checker, harness })}\n`);
+  await write(`${JSON.stringify({ ...importable, checker, grader, harness })}\n`);
   const written = new Set<string>();
   for (const [test, parts] of importable.contents.entries())
     for (const [place, { hash }] of parts.entries()) {
@@ -39,11 +40,12 @@ export async function readImport(from: Readable): Promise<ReadImport | undefined
   const bytes = new Bytes(from);
   const line = await bytes.line();
   if (line === undefined) return undefined;
-  type Head = Importable & { readonly checker: string | null; readonly harness: string | null };
+  type Head = Importable & Readonly<Record<"checker" | "grader" | "harness", string | null>>;
   const head = JSON.parse(line) as Head;
   const importable = {
     ...head,
     checker: head.checker === null ? null : decodeProgram(Buffer.from(head.checker, "base64")),
+    grader: head.grader === null ? null : decodeProgram(Buffer.from(head.grader, "base64")),
     harness: head.harness === null ? null : decodeHarness(head.harness),
   };
   let next = 0;

@@ -112,11 +112,11 @@ async function readLocal({ tests, problem, ...flags }: JudgeFlags, languages: La
 
 async function readPackaged(path: string, languages: Languages): Promise<ReadLocal> {
   const found = readProblem((await readPackage(path)).files, languages);
-  const { definition, checker, harness = null, tests, timing, makings } = found;
+  const { definition, checker, grader, harness = null, tests, timing, makings } = found;
   const time = timing.limitSecs === null ? {} : { cpu_time_secs: timing.limitSecs };
   const limited = definition.tests.map((test) => ({ ...test, limits: { ...test.limits, ...time } }));
   const contents = (test: number) => contentsOf(tests[test]);
-  return { problem: { definition: { ...definition, tests: limited }, checker, harness, contents }, makings };
+  return { problem: { definition: { ...definition, tests: limited }, checker, grader, harness, contents }, makings };
 }
 
 /** Reads the tests of a directory. They are sorted by name, and numbers in the names by their value. */
@@ -164,7 +164,7 @@ async function toChecker(
   };
 }
 
-function toJson({ verdict, score, states, runs }: LocalResult, { tests }: Definition) {
+function toJson({ verdict, score, message, states, runs }: LocalResult, { tests }: Definition) {
   const tested = tests.map(({ name }, test) => {
     const run = runs.find((one) => one.test === test);
     return {
@@ -177,7 +177,7 @@ function toJson({ verdict, score, states, runs }: LocalResult, { tests }: Defini
       memory_peak_bytes: run?.memoryBytes ?? null,
     };
   });
-  return { verdict, score, tests: tested };
+  return { verdict, score, ...(message !== null && { message }), tests: tested };
 }
 
 function toText(result: LocalResult, definition: Definition): string {
@@ -191,5 +191,6 @@ function toText(result: LocalResult, definition: Definition): string {
   ]);
   const passed = tests.filter(({ verdict }) => verdict === "AC").length;
   const head = ["test", "verdict", "CPU s", "memory MiB", "message"];
-  return `${table(head, rows)}\n${result.verdict}: ${passed} of ${tests.length} tests passed`;
+  const message = result.message === null ? "" : `, ${result.message}`;
+  return `${table(head, rows)}\n${result.verdict}: ${passed} of ${tests.length} tests passed${message}`;
 }

@@ -168,7 +168,7 @@ async function storeImport(store: Store, { account, json }: ImportFlags): Promis
     return;
   }
   const { importable, read, end } = found;
-  const { name, title, definition, checker, harness, cpuSecs, memoryBytes } = importable;
+  const { name, title, definition, checker, grader, harness, cpuSecs, memoryBytes } = importable;
   const { faults = [] } = definition;
   const tests = importable.contents.length;
   const bytes = importable.contents.flat().reduce((sum, one) => sum + one.bytes, 0);
@@ -176,7 +176,7 @@ async function storeImport(store: Store, { account, json }: ImportFlags): Promis
     parts.map((one, place) => ({ ...one, read: () => read(test, place) })),
   );
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
-    const version = { accountId: accountOf, definition, checker, harness, contents };
+    const version = { accountId: accountOf, definition, checker, grader, harness, contents };
     const versionSeq = await store.judgements.putVersion(version, async () => {});
     const problem = { accountId: accountOf, name, title, versionSeq, tests, bytes, cpuSecs, memoryBytes };
     const put = await store.problems.put(problem, null, ACTOR);

@@ -38,15 +38,18 @@ export function toJudgementSummary({ states, ...judgement }: FoundJudgement) {
 
 /** The whole judgement in its present state. */
 export function toJudgementRecord(judgement: Judgement) {
-  const { definition, states, stop } = judgement;
+  const { definition, states, stop, grading } = judgement;
   const ended = new Map(judgement.runs.map((run) => [run.test, run]));
   const shares = states.map((_, test) => ended.get(test)?.share ?? 0);
-  const groups = groupScores(definition, states, shares);
+  const groups = groupScores(definition, states, shares, grading);
   return {
     ...toJudgementSummary(judgement),
     max_score: totalOf(groups).maxScore,
     stop,
     checker: definition.checker.type,
+    ...(definition.grader && {
+      grader: { submission_id: grading?.submissionId ?? null, message: grading?.fault ?? null },
+    }),
     groups: groups.map(toGroup),
     runs: states.map((state, test) => {
       const run = ended.get(test);

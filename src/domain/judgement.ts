@@ -1,4 +1,5 @@
 import { type Checked, type CheckerSpec, UNDECIDED } from "./check.ts";
+import type { Grading } from "./grading.ts";
 import type { ProfileName, RequestedLimits, StatedLimits, TestLimits } from "./limits.ts";
 import type { Outcome } from "./outcome.ts";
 import type { StreamFiles } from "./program-options.ts";
@@ -43,6 +44,8 @@ export interface TestGroup {
   readonly passes?: "any" | "always";
   /** Set by a package: a group that does not pass has the worst verdict of its parts. Otherwise, it has the first one that is not AC. */
   readonly failsAs?: "worst";
+  /** Set by a package: the arguments with which the grader of the problem makes the result of the group, in place of its rules. */
+  readonly grader?: readonly string[];
   /** The points of a group with the rule `all`. */
   readonly points?: number;
   /** Set by a package: the most points that it declares for the group, if they can be fewer than the rule gives. */
@@ -110,6 +113,8 @@ export interface Definition {
   /** The groups, in the order of their first tests. */
   readonly groups: readonly TestGroup[];
   readonly tests: readonly TestMeta[];
+  /** Set if groups of the problem have a grader; its program is stored with the tests. It runs once all tests have ended (grading.ts). */
+  readonly grader?: { readonly language: string };
   /** The languages of submissions, by names or the endings of their source files; absent: all. Some of them may not be installed. */
   readonly languages?: readonly string[];
   /**
@@ -162,12 +167,15 @@ export function checkerLimitsOf({
   return { stated: checker, defaults: defaults.checker ?? {} };
 }
 
-/** The most runs that a judgement can need, because the checker of a test may ask for several passes. */
-export function mostRuns({ tests, checker }: Definition): number {
-  return tests.reduce((sum, test) => {
-    const spec = test.checker ?? checker;
-    return sum + (spec.type === "program" ? (spec.passes ?? 1) : 1);
-  }, 0);
+/** The most runs that a judgement can need, because the checker of a test may ask for several passes, and a grader runs once. */
+export function mostRuns({ tests, checker, grader }: Definition): number {
+  return tests.reduce(
+    (sum, test) => {
+      const spec = test.checker ?? checker;
+      return sum + (spec.type === "program" ? (spec.passes ?? 1) : 1);
+    },
+    grader ? 1 : 0,
+  );
 }
 
 /**
@@ -487,11 +495,13 @@ export interface GroupScore {
 /**
  * The points of each group by its rule.
  * @param shares for each test, the part of its points that the program earned, from 0 to 1.
+ * @param grading what the grader of the problem has made of the results; null if it has not run.
  */
 export function groupScores(
   { tests, groups }: Pick<Definition, "tests" | "groups">,
   states: readonly TestState[],
   shares: readonly number[],
+  grading: Grading | null = null,
 ): GroupScore[] {
   const { roots } = forestOf(tests, groups);
   const { passed, counted } = needsOf(roots, states, { stop: "never", incomplete: new Set() });
@@ -513,11 +523,13 @@ export function groupScores(
       const testsOf = node.parts.filter((part) => typeof part === "number");
       score = maxScore * Math.min(...testsOf.map((at) => shares[at] ?? 0));
     }
+    const graded = grading?.groups[name];
     const found = {
       ...{ name, rule, parent: parent ?? null },
-      score: rounded(score),
-      maxScore: rounded(Math.min(maxScore, most ?? maxScore)),
-      passed: own,
+      score: rounded(graded?.score ?? score),
+      // A grader can give more points than the rule, up to those that the package declares.
+      maxScore: rounded(node.group.grader ? (most ?? maxScore) : Math.min(maxScore, most ?? maxScore)),
+      passed: graded ? graded.verdict === "AC" : own,
     };
     scores.set(name, found);
     return found;
@@ -642,7 +654,15 @@ export interface FoundJudgement {
   readonly completedAtMs: number | null;
 }
 
+/** The result of the grader of a problem. */
+export interface GradedBy extends Grading {
+  /** The run of the grader. */
+  readonly submissionId: string;
+}
+
 export interface Judgement extends FoundJudgement {
+  /** Null unless a grader has graded the judgement. */
+  readonly grading: GradedBy | null;
   readonly stop: Stop;
   readonly definition: Definition;
   /** Results in the order of the tests. */

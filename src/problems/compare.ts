@@ -1,3 +1,4 @@
+import type { Graded } from "../domain/grading.ts";
 import { type Definition, gradedVerdict, type JudgementVerdict, type TestState, totalOf } from "../domain/judgement.ts";
 import type { LocalRun } from "../worker/judge-locally.ts";
 import {
@@ -21,12 +22,6 @@ export interface ComparedSubmission {
   readonly faults: readonly string[];
   /** What is unusual, but a fault only in the format 2025-09. */
   readonly hints: readonly string[];
-}
-
-/** The verdict and the score of a submission, as the grader of its package gives them. */
-export interface Graded {
-  readonly verdict: JudgementVerdict;
-  readonly score: number;
 }
 
 /**

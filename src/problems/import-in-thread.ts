@@ -103,10 +103,11 @@ export async function importInThread<T>(
     }
     const { opened } = answer as { readonly opened: Importable };
     const checker = opened.checker && withBuffers(opened.checker);
+    const grader = opened.grader && withBuffers(opened.grader);
     const harness = opened.harness && harnessWithBuffers(opened.harness);
     const submissions =
       opened.submissions?.map((one) => ({ ...one, program: one.program && withBuffers(one.program) })) ?? null;
-    return await work({ importable: { ...opened, checker, harness, submissions }, read });
+    return await work({ importable: { ...opened, checker, grader, harness, submissions }, read });
   } finally {
     await thread.terminate();
   }

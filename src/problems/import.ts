@@ -33,6 +33,7 @@ export interface Importable {
   readonly title: string;
   readonly definition: Definition;
   readonly checker: Program | null;
+  readonly grader: Program | null;
   /** What the problem adds to submissions. */
   readonly harness: Harness | null;
   /** The time limit: seconds of CPU time for each run. Null for a faulty version whose time limit cannot be measured. */
@@ -90,7 +91,6 @@ export async function openImport(
   const { tests, definition } = problem;
   if (tests.length > MAX_TESTS) throw new PackageError("data", `has more than ${MAX_TESTS} tests`);
   if (definition.groups.length > MAX_GROUPS) throw new PackageError("data", `has more than ${MAX_GROUPS} groups`);
-  faults.attempt(() => checkGrader(problem), undefined);
   const name = nameOf(options.name ?? files.directory ?? problem.name ?? null);
   const title = titleOf(problem.title);
   checkWords(definition);
@@ -117,6 +117,7 @@ export async function openImport(
       title,
       definition: stored,
       checker: problem.checker,
+      grader: problem.grader?.program ?? null,
       harness: problem.harness ?? null,
       cpuSecs,
       memoryBytes: definition.tests[0]?.limits.memory_bytes ?? null,
@@ -125,12 +126,6 @@ export async function openImport(
     },
     read: (test, place) => tests[test]?.parts[place]?.read() as Buffer,
   };
-}
-
-/** @throws PackageError for a package whose points a program of its own decides. */
-function checkGrader({ grader }: ProblemPackage): void {
-  if (grader)
-    throw new PackageError(grader.path, "a grader of the package is not supported for judgements by a service");
 }
 
 /** @returns a function that reads and hashes each file only once: a small package can refer to a large file in all of its tests. */
@@ -183,6 +178,14 @@ function checkWords(definition: Definition): void {
       for (const word of [name, ...words])
         if (word.includes("\0") || !word.isWellFormed()) throw new PackageError(path, "an argument is not text");
     }
+  }
+  for (const { name, grader = [] } of definition.groups) {
+    const bytes = grader.reduce((sum, word) => sum + Buffer.byteLength(word) + 1, 0);
+    if (grader.length > MAX_WORDS || bytes > MAX_WORDS_BYTES || grader.some((word) => word.includes("\0")))
+      throw new PackageError(
+        `group ${name}`,
+        `has more than ${MAX_WORDS} arguments for its grader, or one is not text`,
+      );
   }
   if (Buffer.byteLength(JSON.stringify(definition)) > MAX_DEFINITION_BYTES)
     throw new PackageError("data", `has more than ${MAX_DEFINITION_BYTES} bytes of names and arguments`);

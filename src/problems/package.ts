@@ -6,13 +6,13 @@ import type { Definition, ProblemLimits } from "../domain/judgement.ts";
 import { MAX_FILES_BYTES, toFilePath } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
 import { type Languages, listed } from "../languages/load.ts";
+import type { LocalGrader } from "../worker/judge-locally.ts";
 import { CMS_FILE, readCms } from "./cms.ts";
 import { constantsField, constantsOf, withConstants } from "./constants.ts";
 import { DMOJ_FILE, readDmoj } from "./dmoj.ts";
 import type { SubmissionExpectations } from "./expectations.ts";
 import { type Faults, refusing } from "./faults.ts";
 import { filesBelow, PackageError, type PackageFiles, sizeOf } from "./files.ts";
-import type { Grader } from "./grader.ts";
 import { ceilingOf, limits2025, limitsLegacy, limitsOfPackage, timeLimitBeside } from "./limits.ts";
 import type { Makings } from "./makers.ts";
 import { readValidator, validatorsIn } from "./output-validator.ts";
@@ -63,8 +63,8 @@ export interface ProblemPackage {
   readonly expectations?: ReadonlyMap<string, SubmissionExpectations>;
   /** Parts that no command tries, and keys without effect, and why. */
   readonly untried?: readonly string[];
-  /** The custom grader; null if the default grader grades all groups. */
-  readonly grader: Grader | null;
+  /** The grader of the groups with the field `grader`; null if there are none. */
+  readonly grader: (LocalGrader & { readonly path: string }) | null;
   /** After which failures a submission of the package is not run on further tests. */
   readonly stop: "first_failure" | "never";
 }
@@ -197,6 +197,11 @@ export function readProblem(given: PackageFiles, languages: Languages, faults: F
     hasOutputs: !interactive && !multiPass,
     fault: (message) => read.fault(["validator_flags"], message),
   });
+  const grader = graderFlags.size > 0 ? faults.attempt(() => readGrader(files, languages), null) : null;
+  const graded = groups.map((group) => {
+    const own = graderFlags.get(group.name);
+    return own ? { ...group, grader: own } : group;
+  });
   return {
     format,
     title: head.title,
@@ -206,7 +211,8 @@ export function readProblem(given: PackageFiles, languages: Languages, faults: F
       : head.timing,
     definition: {
       checker: validator?.spec ?? { type: "tokens", caseSensitive: false },
-      groups,
+      groups: graded,
+      ...(grader && { grader: { language: grader.language.name } }),
       tests: tests.map(({ meta }) => ({ ...meta, limits: run })),
       ...(!head.scoring && { passFail: true as const }),
       limits: head.answers && limits.code === undefined ? withoutCodeLimit(problemLimits) : problemLimits,
@@ -220,7 +226,7 @@ export function readProblem(given: PackageFiles, languages: Languages, faults: F
     outputs,
     inputValidators: [...sourcesIn(files, "input_validators"), ...sourcesIn(files, "input_format_validators")],
     submissions: submissionsOf(files),
-    grader: graderFlags.size > 0 ? faults.attempt(() => readGrader(files, languages, graderFlags), null) : null,
+    grader,
     stop,
     ...(head.ignored.length > 0 && { untried: head.ignored }),
   };
@@ -231,13 +237,13 @@ function withoutCodeLimit({ codeBytes: _, ...limits }: ProblemLimits): ProblemLi
   return limits;
 }
 
-function readGrader(files: PackageFiles, languages: Languages, flags: Grader["flags"]): Grader {
+function readGrader(files: PackageFiles, languages: Languages): ProblemPackage["grader"] {
   const [source, other] = sourcesIn(files, "graders");
   if (!source) throw new PackageError("graders", "has no grader, but data has grading: custom");
   if (other) throw new PackageError(other.path, "a second grader is not supported");
   const found = toProgram(source, languages);
   if (!found) throw new PackageError(source.path, "is in no installed language");
-  return { path: source.path, ...found, flags };
+  return { path: source.path, ...found };
 }
 
 /** The files that every submission gets: those of the directory of its language, or else those of include/default. */

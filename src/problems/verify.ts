@@ -1,3 +1,4 @@
+import { needsGrader, totalOfGrading } from "../domain/grading.ts";
 import { exclude } from "../domain/harness.ts";
 import { checkerLimitsOf } from "../domain/judgement.ts";
 import type { Language } from "../domain/language.ts";
@@ -7,8 +8,7 @@ import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
 import type { LocalJudge } from "../worker/judge-locally.ts";
 import { compare, tail } from "./compare.ts";
-import { PackageError, type PackageFiles, UnusableError } from "./files.ts";
-import { grade } from "./grader.ts";
+import { type PackageFiles, UnusableError } from "./files.ts";
 import { type JudgedSubmission, judgeSubmission, timeLimitOf } from "./judge-submission.ts";
 import { ceilingOf } from "./limits.ts";
 import { makeTests } from "./makers.ts";
@@ -240,10 +240,11 @@ async function verifySubmission(
 ): Promise<VerifiedSubmission & { readonly hints: readonly string[] }> {
   const compared = async (secs: number | null) => {
     const { states, shares } = withTimeLimit(result, definition, secs);
-    const graded = grader ? await grade(grader, judge, definition, states, shares) : undefined;
-    const isFailed = graded instanceof PackageError;
-    const found = compare(path, about.expectations, result.runs, definition, secs, isFailed ? undefined : graded);
-    return isFailed ? { ...found, score: 0, faults: [graded.message] } : found;
+    const ended = { definition, states, shares };
+    const grading = grader && needsGrader(ended) ? await judge.grade(ended, grader) : null;
+    const graded = grading && !grading.fault ? totalOfGrading(definition, grading) : undefined;
+    const found = compare(path, about.expectations, result.runs, definition, secs, graded);
+    return grading?.fault ? { ...found, score: 0, faults: [`${grader?.path}: ${grading.fault}`] } : found;
   };
   let { verdict, score, slowestSecs, faults, hints } = await compared(limitSecs);
   if (faults.length > 0 && format === "legacy" && limitSecs !== null) {

@@ -1,5 +1,6 @@
 import { answering } from "../domain/answers.ts";
 import type { Checked } from "../domain/check.ts";
+import { type EndedTests, type Grading, grade, needsGrader } from "../domain/grading.ts";
 import { type Harness, withHarness } from "../domain/harness.ts";
 import {
   advance,
@@ -29,6 +30,7 @@ import type { Slot } from "../sandbox/slot.ts";
 import type { ClaimedTest } from "../store/submissions/types.ts";
 import { buildOutcome } from "../verdict/build-outcome.ts";
 import { Artifacts, artifactKey } from "./artifacts.ts";
+import { graderOn } from "./grader.ts";
 import { type Plan, plan, planOfJudge } from "./plan.ts";
 import { type CheckedSubmission, checkedSubmission } from "./program-checker.ts";
 import { type CompileCache, type RunOptions, runSteps } from "./run-steps.ts";
@@ -40,11 +42,19 @@ const NO_SUBMISSION: CheckedSubmission = { language: "", source: Buffer.alloc(0)
 /** Memory for the compiled program and the compiled checker. */
 const ARTIFACT_BYTES = 64 * 1_048_576;
 
+/** The grader of a problem. */
+export interface LocalGrader {
+  readonly language: Language;
+  readonly program: Program;
+}
+
 /** A problem together with the contents of its tests. */
 export interface LocalProblem {
   readonly definition: Definition;
   /** The source of the checker; null if no checker of the problem is a program. */
   readonly checker: Program | null;
+  /** The grader; null or absent if no group of the problem has one. */
+  readonly grader?: LocalGrader | null;
   /** What the problem adds to its submissions. */
   readonly harness?: Harness | null;
   /** The input of a test, followed by its answers and its files. */
@@ -61,6 +71,8 @@ export interface LocalRun extends RunResult {
 export interface LocalResult {
   readonly verdict: JudgementVerdict;
   readonly score: number;
+  /** Why the grader gave no result; null if it gave one, or there is none. */
+  readonly message: string | null;
   readonly states: readonly TestState[];
   readonly runs: readonly LocalRun[];
 }
@@ -93,7 +105,7 @@ export class LocalJudge {
   async judge(
     submitted: Program,
     { language, profile, stop }: { readonly language: Language; readonly profile: ProfileName; readonly stop: Stop },
-    { definition, checker, harness = null, contents }: LocalProblem,
+    { definition, checker, grader = null, harness = null, contents }: LocalProblem,
     onRun: (run: LocalRun) => void = () => {},
   ): Promise<LocalResult> {
     const program = withHarness(submitted, language, harness);
@@ -106,9 +118,12 @@ export class LocalJudge {
       if (next.verdict) {
         const needed = runs.filter(({ test }) => states[test] !== "skipped");
         const shares = states.map((_, test) => needed.find((one) => one.test === test)?.share ?? 0);
-        const groups = groupScores(definition, states, shares);
-        const { score } = totalOf(groups);
-        return { verdict: next.verdict, score, states, runs: needed.sort((a, b) => a.test - b.test) };
+        const isGraded = grader && needsGrader({ definition, states });
+        const grading = isGraded ? await this.grade({ definition, states, shares }, grader) : null;
+        const { score } = totalOf(groupScores(definition, states, shares, grading));
+        const ended = { states, runs: needed.sort((a, b) => a.test - b.test) };
+        if (grading?.fault) return { verdict: "IE", score: 0, message: grading.fault, ...ended };
+        return { verdict: next.verdict, score, message: null, ...ended };
       }
       for (const test of next.start) {
         const meta: TestMeta = definition.tests[test] ?? { name: "", group: "", points: 0, limits: {} };
@@ -151,6 +166,15 @@ export class LocalJudge {
         onRun(ended);
       }
     }
+  }
+
+  /** Grades the results of a judgement by the grader of its problem. @throws SandboxError if the slot is lost. */
+  async grade(ended: EndedTests, { language, program }: LocalGrader): Promise<Grading> {
+    const cache = this.#cacheFor(language.name);
+    const run = graderOn(this.#slot, language, this.#languages, { program, ended, cache });
+    const { grading, outcome } = await grade(ended, run);
+    if (outcome?.status !== "error") return grading;
+    return { groups: {}, fault: outcome.result.errorMessage ?? "the sandbox failed" };
   }
 
   /** Runs an input validator on one input, with arguments and the files of the test. @throws SandboxError if the slot is lost. */

@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { Conversations } from "../conversation/conversations.ts";
 import { answering } from "../domain/answers.ts";
 import type { ForeignApis } from "../domain/foreign-api.ts";
+import { type EndedTests, grade } from "../domain/grading.ts";
 import { withHarness } from "../domain/harness.ts";
 import type { Language } from "../domain/language.ts";
 import type { StepLimits } from "../domain/limits.ts";
@@ -24,6 +25,7 @@ import { outputOfCompile, withStoredStdout } from "../verdict/output.ts";
 import { Artifacts, artifactKey } from "./artifacts.ts";
 import { ComparerLost } from "./comparer.ts";
 import { samplesOf } from "./convert-samples.ts";
+import { graderOn } from "./grader.ts";
 import { type ActiveRun, logFields } from "./leases.ts";
 import { countLeftovers } from "./leftovers.ts";
 import { isOwnStep, type Plan, plan } from "./plan.ts";
@@ -87,7 +89,7 @@ export class Runner {
    * The kind of the claim: a parked runtime of this kind (Preparation.kind) can serve it. No runtime has a kind that ends in "own", which
    * stands for programs with commands or limits of their own, live input or an interactor.
    */
-  kindOf({ submission, program: submitted, takesInput, test }: Claim): string {
+  kindOf({ submission, program: submitted, takesInput, test, grading }: Claim): string {
     const { languages } = this.#options;
     const language = languages.resolve(submission.language);
     if (!language) return submission.language;
@@ -97,6 +99,7 @@ export class Runner {
       compile !== undefined && this.#artifacts.has(submission.accountId, artifactKey(submission.language, compile));
     const own =
       takesInput ||
+      grading != null ||
       isOwnStep(program.options, test?.limits) ||
       (test?.checker.type === "program" && test.checker.interactive);
     return `${kindOf(language.name, submission.profile, isCompiled)}${own ? " own" : ""}`;
@@ -169,7 +172,7 @@ export class Runner {
    * Stores the outcome of a run. A run with the profile `judge` that ended as an internal error is repeated instead, while attempts
    * remain, because the error proves nothing about the program. A run that takes input is not: its clients have talked with the program.
    */
-  async #endOnce(claim: Claim, { outcome, checked }: Tested, options: AddOptions): Promise<boolean> {
+  async #endOnce(claim: Claim, { outcome, checked, grading }: Tested, options: AddOptions): Promise<boolean> {
     const { store, log, meter, tracer } = this.#options;
     const { lease } = claim;
     const { language } = claim.submission;
@@ -181,7 +184,8 @@ export class Runner {
       log.warn({ ...logFields(claim), attempt: lease.attempt }, "the platform failed this run; it will be repeated");
       return true;
     }
-    const judged = claim.test && { checked, judgementSeq: claim.test.judgementSeq };
+    const { judgementSeq } = claim.test ?? claim.grading ?? {};
+    const judged = judgementSeq === undefined ? null : { checked, judgementSeq, ...(grading && { grading }) };
     if (!(await store.submissions.finish(lease, outcome, judged, options))) return false;
     meter.count("ended", { language, verdict });
     tracer.ended(claim.submission, outcome, Date.now());
@@ -212,6 +216,7 @@ export class Runner {
     const { program, submission, test } = claim;
     const cache = this.#cacheFor(submission);
     const mayContinue = (bytes: number) => this.#mayContinue(claim, startedMs, bytes);
+    if (claim.grading) return await this.#grade(claim, claim.grading, on, cache);
     if (!test) return await this.#single(claim, on, cache, mayContinue);
     try {
       const { accountId, language } = submission;
@@ -230,6 +235,25 @@ export class Runner {
       else if (!isCompared) this.#lost(error, claim, signal, "the sandbox was lost during a check");
       const reason = isCompared ? error.message : "the sandbox was lost before the check ended";
       return { outcome: internalError(reason), checked: null };
+    }
+  }
+
+  /** Runs the grader of a problem for each group that it grades. Each run is in a box of its own. */
+  async #grade(claim: Claim, ended: EndedTests, { slot, signal }: OnSlot, cache: CompileCache): Promise<SlotResult> {
+    const { languages } = this.#options;
+    const language = languages.resolve(claim.submission.language);
+    const unavailable = internalError(`the language of the grader, ${claim.submission.language}, is not available`);
+    if (!language) return { outcome: unavailable, checked: null };
+    try {
+      const run = graderOn(slot, language, languages, { program: claim.program, ended, cache });
+      const { outcome, grading } = await grade(ended, run);
+      if (outcome) countLeftovers(outcome, this.#options.meter);
+      if (outcome?.status === "error") return { outcome, checked: null };
+      return { outcome: outcome ?? internalError("no group needs the grader"), checked: null, grading };
+    } catch (error) {
+      if (error instanceof StepSizeError) return { outcome: internalError("the grader is too large"), checked: null };
+      this.#lost(error, claim, signal, "the sandbox was lost while a judgement was graded");
+      return { outcome: internalError("the sandbox was lost before the judgement was graded"), checked: null };
     }
   }
 

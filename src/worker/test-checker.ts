@@ -1,5 +1,6 @@
 import { type Checked, type CheckerSpec, type ProgramChecker, UNDECIDED } from "../domain/check.ts";
 import { isCut } from "../domain/explain/usage.ts";
+import type { Grading } from "../domain/grading.ts";
 import { internalError, type Outcome } from "../domain/outcome.ts";
 import { type NextPass, NO_RUN_TOTALS, type Progress } from "../domain/progress.ts";
 import type { Submission } from "../domain/submission.ts";
@@ -55,6 +56,8 @@ export interface Tested {
    * its checker decides about failed runs as well.
    */
   readonly checked: Checked | null;
+  /** What a run of a grader has led to; absent for other runs. */
+  readonly grading?: Grading;
 }
 
 /** @param interact runs the program together with its interactor. */

@@ -188,8 +188,9 @@ export class Worker implements WorkerPool {
   async #serve(run: ActiveRun, slot: Slot): Promise<void> {
     run.slot = slot;
     slot.onEnded(({ memoryPeakBytes, processes }) => {
-      // A checker, or another run of the submission, may follow in this slot.
-      const continues = run.claim.test?.checker.type === "program" || runsOf(run.claim) > 1;
+      // A checker, a run of the grader for another group, or another run of the submission, may follow in this slot.
+      const { test, grading } = run.claim;
+      const continues = test?.checker.type === "program" || grading != null || runsOf(run.claim) > 1;
       run.removingBox = !continues && processes === 0 && memoryPeakBytes < QUICKLY_REMOVED_BYTES;
       this.#claims.advance();
     });

@@ -200,6 +200,17 @@ export interface FloatsChecker {
   relative?: number;
 }
 
+export interface GraderResult {
+  /**
+   * The id of the record of its run; null until it has ended
+   */
+  submission_id: string | null;
+  /**
+   * Why it gave no result, so that the verdict is IE; null if it gave one
+   */
+  message: string | null;
+}
+
 export interface GroupResult {
   /**
    * Empty for the tests without a group
@@ -380,6 +391,10 @@ export interface Judgement {
   max_score: number;
   stop: "first_failure" | "never" | "group";
   checker: "exact" | "lines" | "tokens" | "floats" | "unordered_lines" | "regex" | "program";
+  /**
+   * The grader of the package, which runs after the tests. Only judgements of a problem with a grader have it
+   */
+  grader?: GraderResult;
   groups: GroupResult[];
   /**
    * The runs, in the order of the tests

@@ -1,5 +1,6 @@
 import type { JudgementState } from "../../../src/http/dashboard/api/judgements.ts";
 import { count, counted, duration, size } from "../components/format.ts";
+import { ErrorMessage } from "../components/query-boundary.tsx";
 import { Verdict } from "../components/verdict.tsx";
 import css from "./summary.module.css";
 import { isFailure } from "./test-states.ts";
@@ -35,7 +36,7 @@ export function firstFailure(tests: JudgementState["tests"]): number | null {
 }
 
 /** The result so far in one line, which screen readers announce when it changes, and the progress as a bar. */
-export function JudgementSummary({ of: { row, score, maxScore, tests } }: { of: JudgementState }) {
+export function JudgementSummary({ of: { row, score, maxScore, grader, tests } }: { of: JudgementState }) {
   const { passed, ended, total, verdict, createdAt, completedAt } = row;
   const most = (values: readonly (number | null)[]) => Math.max(...values.map((value) => value ?? 0));
   const [cpuMs, memoryBytes] = [most(tests.map((test) => test.cpuMs)), most(tests.map((test) => test.memoryBytes))];
@@ -57,6 +58,7 @@ export function JudgementSummary({ of: { row, score, maxScore, tests } }: { of: 
         )}
         {completedAt && <span>took {duration(Date.parse(completedAt) - Date.parse(createdAt))}</span>}
       </p>
+      {grader?.message && <ErrorMessage text={`No points: ${grader.message}.`} />}
       {verdict === null && (
         // Hidden from screen readers: the line above has the numbers.
         <span className={css.progress} aria-hidden="true">

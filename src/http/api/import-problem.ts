@@ -157,7 +157,7 @@ async function store(
     readonly count: (bytes: number) => Promise<void>;
   },
 ): Promise<Stored> {
-  const { name, title, definition, checker, harness, cpuSecs, memoryBytes } = importable;
+  const { name, title, definition, checker, grader, harness, cpuSecs, memoryBytes } = importable;
   const { judgements, problems } = dependencies.store;
   const { accountId } = by.caller;
   const tests = importable.contents.length;
@@ -167,7 +167,8 @@ async function store(
     parts.map(({ hash, bytes }, place) => ({ hash, bytes, read: () => read(test, place) })),
   );
   for (let tries = 1; ; tries++) {
-    const versionSeq = await judgements.putVersion({ accountId, definition, checker, harness, contents }, by.pause);
+    const version = { accountId, definition, checker, grader, harness, contents };
+    const versionSeq = await judgements.putVersion(version, by.pause);
     const problem = { accountId, name, title, versionSeq, tests, bytes, cpuSecs, memoryBytes };
     const put = await problems.put(problem, PROBLEM_BOUNDS, by.actor);
     if (put.kind === "stored") return put;

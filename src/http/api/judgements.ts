@@ -82,6 +82,13 @@ const run = named(
     memory_peak_bytes: z.int().nullable(),
   }),
 );
+const graderResult = named(
+  "GraderResult",
+  z.strictObject({
+    submission_id: submissionId.nullable().describe("The id of the record of its run; null until it has ended"),
+    message: z.string().nullable().describe("Why it gave no result, so that the verdict is IE; null if it gave one"),
+  }),
+);
 const judgementRecord = named(
   "Judgement",
   z.strictObject({
@@ -89,6 +96,11 @@ const judgementRecord = named(
     max_score: z.number(),
     stop: z.enum(STOPS),
     checker: z.enum([...CHECKER_TYPES, "program"]),
+    grader: graderResult
+      .describe(
+        "The grader of the package, which runs after the tests. Only judgements of a problem with a grader have it",
+      )
+      .optional(),
     groups: z.array(groupResult),
     runs: z.array(run).describe("The runs, in the order of the tests"),
   }),

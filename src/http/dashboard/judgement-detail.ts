@@ -49,17 +49,18 @@ export function toJudgementRow({ createdAtMs, completedAtMs, states, ...named }:
 
 /** @param found the same judgement as a search found it, with the names that `judgement` does not have. */
 export function stateOf(found: FoundJudgement, judgement: Judgement): JudgementState {
-  const { definition, states, runs, status, verdict, score, completedAtMs } = judgement;
+  const { definition, states, runs, status, verdict, score, grading, completedAtMs } = judgement;
   const ended = new Map(runs.map((run) => [run.test, run]));
   const shares = states.map((_, test) => ended.get(test)?.share ?? 0);
   const depends = new Map(definition.groups.map((group) => [group.name, group.depends]));
-  const groups = groupScores(definition, states, shares).map((group) => ({
+  const groups = groupScores(definition, states, shares, grading).map((group) => ({
     ...group,
     depends: depends.get(group.name) ?? [],
   }));
   const total = totalOf(groups);
   return {
     row: toJudgementRow({ ...found, states, status, verdict, score, completedAtMs }),
+    grader: definition.grader ? { submissionId: grading?.submissionId ?? null, message: grading?.fault ?? null } : null,
     score: score ?? total.score,
     maxScore: total.maxScore,
     groups,

@@ -257,6 +257,8 @@ export interface Schema {
     /** The problem, which may have been deleted, and the number of its version. Both are null if the request contained the tests. */
     problem_id: string | null;
     problem_version: number | null;
+    /** JSON of a StoredGrading (src/store/judgements/grading.ts); null unless a grader has graded the judgement. */
+    grading: string | null;
   };
   /** The networks from which people have signed in. */
   known_places: {
@@ -518,6 +520,8 @@ export interface Schema {
     used_at: number;
     /** JSON of a Harness (src/domain/harness.ts); null if the problem adds nothing to submissions. */
     harness: string | null;
+    /** A program, as in the column checker; null if the problem has no grader. */
+    grader: Buffer | null;
   };
   /** The announcements of workers. */
   workers: {

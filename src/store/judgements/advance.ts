@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { sql, type Transaction } from "kysely";
+import { needsGrader } from "../../domain/grading.ts";
 import {
   advance,
   type Definition,
   decodeStates,
   encodeStates,
+  type GradedBy,
   groupScores,
   type JudgementVerdict,
   resultOfRun,
@@ -18,6 +20,7 @@ import type { Row, Schema } from "../database/schema.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
 import { HEADS } from "../submissions/claim.ts";
 import { ENDED_COLUMNS, type Ending, endedBy, insertOutcomes } from "../submissions/outcomes.ts";
+import { encodeGrading, gradedBy } from "./grading.ts";
 
 /**
  * The most runs of one judgement in the queue. If several keys of an account have pending submissions, the number is divided between
@@ -79,7 +82,9 @@ export async function advanceJudgements(
     if (endedRuns.length === 0) continue;
     const states = decodeStates(judgement.states);
     await recordRuns(trx, states, endedRuns);
-    notifications.push(...(await takeSteps(trx, judgement, states, nowMs)));
+    const grader = endedRuns.find(({ row }) => row.test === states.length);
+    const graded = grader ? gradedBy(grader.row.id, grader.outcome, grader.grading) : null;
+    notifications.push(...(await takeSteps(trx, judgement, states, graded, nowMs)));
   }
   return notifications;
 }
@@ -99,12 +104,15 @@ async function recordRuns(trx: Transaction<Schema>, states: TestState[], ended: 
 
 /**
  * Starts and skips tests, and ends the judgement, as follows from the states of its tests (src/domain/judgement.ts).
- * @param states the states of all tests, changed in place. @returns the notifications to send.
+ * If groups have a grader, a further run, whose number is that of the tests, grades the judgement before it ends.
+ * @param states the states of all tests, changed in place. @param graded what the run of the grader has led to, if it has ended.
+ * @returns the notifications to send.
  */
-export async function takeSteps(
+async function takeSteps(
   trx: Transaction<Schema>,
   judgement: Locked,
   states: TestState[],
+  graded: GradedBy | null,
   nowMs: number,
 ): Promise<StoreNotification[]> {
   const definition = await readDefinition(trx, judgement.version_seq);
@@ -115,17 +123,35 @@ export async function takeSteps(
   const stopped = await dropRuns(trx, judgement.seq, skip, nowMs);
   await insertRuns(trx, judgement, start, nowMs);
   const { seq } = judgement;
-  if (verdict !== null) {
-    const score = await scoreOf(trx, seq, definition, states);
-    return [...stopped, ...(await endJudgement(trx, judgement, { states, verdict, score }, nowMs))];
+  const { grader } = definition;
+  const isGraded = graded !== null || verdict === "IE" || !needsGrader({ definition, states });
+  if (verdict !== null && isGraded) {
+    const score = graded?.fault ? 0 : await scoreOf(trx, seq, definition, states, graded);
+    const result = { states, verdict: graded?.fault ? ("IE" as const) : verdict, score, graded };
+    return [...stopped, ...(await endJudgement(trx, judgement, result, nowMs))];
+  }
+  const grades = verdict !== null && grader !== undefined && !(await hasGraderRun(trx, seq, states.length));
+  if (grades) {
+    const run = { ...judgement, language: grader.language, profile: "judge" };
+    await insertRuns(trx, run, [states.length], nowMs);
   }
   await trx
     .updateTable("judgements")
     .set({ status: "running", states: encodeStates(states) })
     .where("seq", "=", seq)
     .execute();
-  const work: StoreNotification[] = start.length > 0 ? [{ kind: "work" }] : [];
+  const work: StoreNotification[] = start.length > 0 || grades ? [{ kind: "work" }] : [];
   return [...stopped, ...work, { kind: "live", id: judgement.id }];
+}
+
+async function hasGraderRun(trx: Transaction<Schema>, seq: number, test: number): Promise<boolean> {
+  const found = await trx
+    .selectFrom("submissions")
+    .select("seq")
+    .where("judgement_seq", "=", seq)
+    .where("test", "=", test)
+    .executeTakeFirst();
+  return found !== undefined;
 }
 
 async function readDefinition(trx: Transaction<Schema>, seq: number): Promise<Definition> {
@@ -166,7 +192,7 @@ async function countOf(trx: Transaction<Schema>, accountId: string, keyIds: read
 const MOST_COUNTED = 1_000;
 
 /** Adds a pending submission for each of these tests of a judgement. */
-export async function insertRuns(
+async function insertRuns(
   trx: Transaction<Schema>,
   { seq, account_id, key_id, project_id, language, profile }: Omit<Locked, "states">,
   tests: readonly number[],
@@ -240,22 +266,29 @@ export async function stopJudgement(
   const states = decodeStates(judgement.states);
   const open = states.flatMap((state, test) => (state === "waiting" || state === "queued" ? [test] : []));
   for (const test of open) states[test] = "skipped";
-  const stopped = await dropRuns(trx, judgement.seq, open, nowMs);
-  return [...stopped, ...(await endJudgement(trx, judgement, { states, verdict: "IE", score: 0 }, nowMs))];
+  const stopped = await dropRuns(trx, judgement.seq, [...open, states.length], nowMs);
+  const result = { states, verdict: "IE", score: 0, graded: null } as const;
+  return [...stopped, ...(await endJudgement(trx, judgement, result, nowMs))];
 }
 
 /** Stores the end of a judgement, with its result and its deliveries. @returns the notifications to send. */
 async function endJudgement(
   trx: Transaction<Schema>,
   judgement: Locked,
-  result: { readonly states: readonly TestState[]; readonly verdict: JudgementVerdict; readonly score: number },
+  result: {
+    readonly states: readonly TestState[];
+    readonly verdict: JudgementVerdict;
+    readonly score: number;
+    readonly graded: GradedBy | null;
+  },
   nowMs: number,
 ): Promise<StoreNotification[]> {
-  const { states, verdict, score } = result;
+  const { states, verdict, score, graded } = result;
+  const grading = graded && encodeGrading(graded);
   const status = verdict === "IE" ? "error" : "completed";
   await trx
     .updateTable("judgements")
-    .set({ states: encodeStates(states), status, verdict, score, completed_at: nowMs })
+    .set({ states: encodeStates(states), status, verdict, score, grading, completed_at: nowMs })
     .where("seq", "=", judgement.seq)
     .execute();
   const { id, project_id, seq: judgement_seq } = judgement;
@@ -268,9 +301,10 @@ async function scoreOf(
   seq: number,
   definition: Definition,
   states: readonly TestState[],
+  graded: GradedBy | null,
 ): Promise<number> {
   const rows = await trx.selectFrom("runs").select(["test", "share"]).where("judgement_seq", "=", seq).execute();
   const shares = states.map(() => 0);
   for (const { test, share } of rows) shares[test] = share;
-  return totalOf(groupScores(definition, states, shares)).score;
+  return totalOf(groupScores(definition, states, shares, graded)).score;
 }

@@ -21,6 +21,7 @@ import type { Transactions } from "../database/transactions.ts";
 import { between, newestFirst } from "../search/newest.ts";
 import { toProgram } from "../submissions/rows.ts";
 import { cancelJudgement } from "./advance.ts";
+import { decodeGrading } from "./grading.ts";
 import type { JudgementFilter, NewVersion, Rejudged } from "./types.ts";
 import { keepComplete, putVersion } from "./versions.ts";
 
@@ -202,6 +203,7 @@ const FOUND_COLUMNS = [
   "completed_at",
   "problem_id",
   "problem_version",
+  "grading",
 ] as const satisfies readonly (keyof Row<"judgements">)[];
 type FoundRow = Pick<Row<"judgements">, (typeof FOUND_COLUMNS)[number]>;
 
@@ -246,6 +248,7 @@ async function readJudgement(db: Kysely<Schema>, row: FoundRow): Promise<Judgeme
   return {
     ...toFound(row),
     stop: row.stop as Stop,
+    grading: decodeGrading(row.grading),
     definition: JSON.parse(definition) as Definition,
     runs: runs.map(
       (run): EndedRun => ({

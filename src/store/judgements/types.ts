@@ -30,6 +30,8 @@ export interface NewVersion {
   readonly definition: Definition;
   /** The checker, if it is a program. */
   readonly checker: Program | null;
+  /** The grader of the problem. */
+  readonly grader?: Program | null | undefined;
   /** What the problem adds to the submissions. */
   readonly harness?: Harness | null | undefined;
   /** For each test, its input, followed by its answers and its files. */

@@ -46,7 +46,7 @@ export async function putVersion(
   db: Kysely<Schema>,
   transactions: Transactions,
   abilities: Pick<Abilities, "lock">,
-  { accountId, definition, checker, harness, contents }: NewVersion,
+  { accountId, definition, checker, grader, harness, contents }: NewVersion,
   now: () => number,
   pause: () => Promise<void>,
 ): Promise<number> {
@@ -66,10 +66,11 @@ export async function putVersion(
   const source = checker && encodeProgram(checker);
   const added = harness ? encodeHarness(harness) : null;
   const places = all.map((one) => [one.test, one.place, one.hash]);
-  // A version without a harness has the hash that it had in older releases.
+  const grades = grader ? encodeProgram(grader) : null;
+  // A version without a harness and a grader has the hash that it had in older releases.
   const parts = [text, source && sha256(source), places, ...(added === null ? [] : [sha256(added)])];
-  const hash = sha256(JSON.stringify(parts));
-  const row = { account_id: accountId, hash, definition: text, checker: source, harness: added };
+  const hash = sha256(JSON.stringify(grades === null ? parts : [...parts, "grader", sha256(grades)]));
+  const row = { account_id: accountId, hash, definition: text, checker: source, harness: added, grader: grades };
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
     const { seq, complete } = await transactions.run((trx) =>
       trx

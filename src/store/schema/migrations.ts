@@ -27,6 +27,7 @@ import { foreignSubmissions } from "./migrations/0022-foreign-submissions.ts";
 import { takesInput } from "./migrations/0023-takes-input.ts";
 import { harness } from "./migrations/0024-harness.ts";
 import { faultyVersions } from "./migrations/0025-faulty-versions.ts";
+import { graders } from "./migrations/0026-graders.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
 
@@ -57,4 +58,5 @@ export const MIGRATIONS: readonly Migration[] = [
   takesInput,
   harness,
   faultyVersions,
+  graders,
 ];

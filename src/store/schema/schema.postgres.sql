@@ -243,6 +243,7 @@ create table judgements (
   completed_at bigint,
   problem_id text,
   problem_version integer,
+  grading text,
   constraint judgements_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'error'::text]))),
   constraint judgements_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint judgements_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
@@ -511,6 +512,7 @@ create table versions (
   complete integer not null,
   used_at bigint not null,
   harness text,
+  grader bytea,
   constraint versions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint versions_pkey PRIMARY KEY (seq),
   constraint versions_hash UNIQUE (account_id, hash)

@@ -222,7 +222,8 @@ CREATE TABLE "judgements" (
   "created_at" bigint not null,
   "completed_at" bigint,
   "problem_id" text,
-  "problem_version" integer
+  "problem_version" integer,
+  "grading" text
 );
 CREATE INDEX "judgements_account" on "judgements" ("account_id", "seq");
 CREATE INDEX "judgements_completed" on "judgements" ("completed_at");
@@ -443,6 +444,7 @@ CREATE TABLE "versions" (
   "complete" integer not null,
   "used_at" bigint not null,
   "harness" text,
+  "grader" blob,
   constraint "versions_hash" unique ("account_id", "hash")
 );
 CREATE INDEX "versions_used" on "versions" ("used_at");

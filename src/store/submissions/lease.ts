@@ -1,5 +1,6 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type { Checked } from "../../domain/check.ts";
+import type { Grading } from "../../domain/grading.ts";
 import { cancelled, internalError, type Outcome } from "../../domain/outcome.ts";
 import { MAX_ATTEMPTS } from "../../domain/submission.ts";
 import type { Abilities } from "../database/database.ts";
@@ -63,6 +64,8 @@ export interface CheckedRun {
   readonly judgementSeq: number;
   /** The decision of the checker; null if it made none, for example because the run was not AC. */
   readonly checked: Checked | null;
+  /** What a run of the grader has led to; absent for other runs. */
+  readonly grading?: Grading | null | undefined;
 }
 
 export interface Finished {
@@ -93,7 +96,7 @@ export async function finish(trx: Transaction<Schema>, finishes: readonly Finish
     const claim = `${lease.submissionId} ${lease.fence}`;
     const row = ended.get(claim);
     ended.delete(claim); // if the group contains a submission twice, it ends once
-    if (row) endings.push({ row, outcome, checked: judged?.checked });
+    if (row) endings.push({ row, outcome, checked: judged?.checked, grading: judged?.grading });
     valid.push(row !== undefined);
   }
   return { valid, notifications: await end(trx, endings, judgements, nowMs) };

@@ -1,5 +1,6 @@
 import type { Transaction } from "kysely";
 import type { Checked } from "../../domain/check.ts";
+import type { Grading } from "../../domain/grading.ts";
 import { classOf } from "../../domain/history.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import { encodeSamples } from "../../domain/samples.ts";
@@ -29,6 +30,8 @@ export interface Ending {
   readonly outcome: Outcome;
   /** What the checker decided about a run of a judgement; null or undefined if no checker did. */
   readonly checked?: Checked | null | undefined;
+  /** What a run of a grader has led to. */
+  readonly grading?: Grading | null | undefined;
 }
 
 /** The new values of columns of a submission that ends: its result, and no lease. */

@@ -1,11 +1,11 @@
 import type { Kysely } from "kysely";
 import { decodeHarness } from "../../domain/harness.ts";
-import { contentsOfTest, type Definition, limitsOfTest, mostPoints } from "../../domain/judgement.ts";
+import { contentsOfTest, type Definition, decodeStates, limitsOfTest, mostPoints } from "../../domain/judgement.ts";
 import { withAdditions } from "../../domain/program-options.ts";
 import type { Program } from "../../domain/submission.ts";
 import type { Schema } from "../database/schema.ts";
 import { decodeProgram, PROGRAM_COLUMNS, toProgram } from "./rows.ts";
-import type { ClaimedTest } from "./types.ts";
+import type { ClaimedGrading, ClaimedTest } from "./types.ts";
 
 interface Wanted {
   readonly seq: number;
@@ -17,6 +17,8 @@ interface Loaded {
   readonly program: Program;
   /** The test, if the submission is a run of a judgement; otherwise null. */
   readonly test: ClaimedTest | null;
+  /** Set if the submission is a run of the grader. */
+  readonly grading?: ClaimedGrading;
 }
 
 /**
@@ -55,7 +57,7 @@ async function loadRuns(
     .selectFrom("judgements")
     .innerJoin("versions", "versions.seq", "judgements.version_seq")
     .innerJoin("judged_programs", "judged_programs.judgement_seq", "judgements.seq")
-    .select(["version_seq", "code", "additions", "definition", "checker", "harness"])
+    .select(["version_seq", "code", "additions", "definition", "checker", "grader", "harness", "states"])
     .where("judgements.seq", "=", judgementSeq)
     .executeTakeFirstOrThrow();
   const definition = JSON.parse(judgement.definition) as Definition;
@@ -70,6 +72,10 @@ async function loadRuns(
   const program = toProgram({ code, stdin: Buffer.alloc(0), additions });
   for (const { seq, test } of runs) {
     const number = test ?? 0;
+    if (number === definition.tests.length) {
+      loaded.set(seq, await loadGrader(db, { ...judgement, judgementSeq, definition }, places));
+      continue;
+    }
     const meta = definition.tests[number];
     const { input, answers, files } = contentsOfTest(meta ?? {}, contents.get(number) ?? []);
     loaded.set(seq, {
@@ -87,6 +93,31 @@ async function loadRuns(
       },
     });
   }
+}
+
+/** The run of the grader. Who reads its record does not see the program, as that of a checker. */
+async function loadGrader(
+  db: Kysely<Schema>,
+  {
+    judgementSeq,
+    definition,
+    grader,
+    states,
+  }: { judgementSeq: number; definition: Definition; grader: Buffer | null; states: string },
+  places: 0 | undefined,
+): Promise<Loaded> {
+  const nothing = { code: Buffer.alloc(0), stdin: Buffer.alloc(0) };
+  if (places !== undefined || grader === null) return { program: nothing, test: null };
+  const rows = await db
+    .selectFrom("runs")
+    .select(["test", "share"])
+    .where("judgement_seq", "=", judgementSeq)
+    .execute();
+  const ended = decodeStates(states);
+  const shares = ended.map(() => 0);
+  for (const { test, share } of rows) shares[test] = share;
+  const grading = { judgementSeq, definition, states: ended, shares };
+  return { program: decodeProgram(grader), test: null, grading };
 }
 
 /** The input, the answers and the files of each of these tests. @param places as for `loadPrograms`. */

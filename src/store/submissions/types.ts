@@ -1,5 +1,6 @@
 import type { CheckerSpec } from "../../domain/check.ts";
 import type { ClaimedForeignRequest, ForeignRequest } from "../../domain/foreign-api.ts";
+import type { EndedTests } from "../../domain/grading.ts";
 import type { Harness } from "../../domain/harness.ts";
 import type { TestLimits } from "../../domain/limits.ts";
 import type { Progress } from "../../domain/progress.ts";
@@ -17,10 +18,17 @@ export interface Claim {
   readonly takesInput: boolean;
   /** The test, if the submission is a run of a judgement; otherwise null. */
   readonly test: ClaimedTest | null;
+  /** What the grader of a problem is to grade, if the submission is its run. */
+  readonly grading?: ClaimedGrading | null;
   /** What its client has sent besides, if it is one of another service's API; otherwise null. */
   readonly foreign: ClaimedForeignRequest | null;
   /** How far it came before it gave up its slot; null if it starts with its first run. */
   readonly progress: Progress | null;
+}
+
+/** What a run of a grader grades. The program of the claim is the grader. */
+export interface ClaimedGrading extends EndedTests {
+  readonly judgementSeq: number;
 }
 
 /** The test of a run of a judgement. */

@@ -10,6 +10,7 @@ export interface Judged {
   readonly status: string;
   readonly verdict: string;
   readonly score: number;
+  readonly grader?: { readonly submission_id: string | null; readonly message: string | null };
   readonly groups: readonly { readonly name: string; readonly parent: string | null; readonly score: number }[];
   readonly runs: readonly {
     readonly status: string;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { CMS } from "../../support/problems/foreign-packages.ts";
-import { PACKAGES } from "../../support/problems/packages.ts";
+import { GRADED, PACKAGES } from "../../support/problems/packages.ts";
 import { useProduct } from "../../support/programs/product.ts";
 import { importProblem, judge, verdicts } from "./judged.ts";
 
@@ -47,6 +47,42 @@ for (const database of ["sqlite", "postgres"] as const)
       assert.match(JSON.stringify(refused), /the problem permits only plaintext/);
       const again = await product().ask("POST", `/api/judgements/${all.id}/rejudge`);
       assert.equal(again.status, 202, JSON.stringify(again.json));
+    });
+
+    test("a grader gives the points of its groups after the tests, and has a record of its run", LIMIT, async () => {
+      const problem = await importProblem(product(), GRADED, "name=graded&time_limit=1");
+      const on = (file: string) => judge(product(), { language: "python", code: GRADED[file], problem, stop: "never" });
+      for (const [file, verdict, score] of [
+        ["submissions/accepted/increment.py", "AC", 41],
+        ["submissions/partially_accepted/positive.py", "WA", 11],
+        ["submissions/wrong_answer/none.py", "WA", 0],
+      ] as const) {
+        const judged = await on(file);
+        assert.deepEqual([judged.verdict, judged.score], [verdict, score], JSON.stringify(judged));
+        assert.equal(judged.grader?.message, null);
+        const { json } = await product().ask("GET", `/api/result/${judged.grader?.submission_id}`);
+        const { output, result } = json as { output: { stdout: string }; result: { verdict: string } };
+        assert.deepEqual([result.verdict, /^(AC|WA) [\d.]+\n$/.test(output.stdout)], ["AC", true]);
+        // No record has the program of the grader.
+        assert.doesNotMatch(JSON.stringify(json), /sys\.argv/);
+      }
+    });
+
+    test("a grader that gives no result is an error of the judge with its reason", LIMIT, async () => {
+      const limited = "name: Nested\ntype: scoring\nlimits: {validation_time: 1}\n";
+      for (const [name, code, message] of [
+        ["crashes", "raise SystemExit('no result')\n", /^the grader ends as RE for secret: .*no result$/],
+        ["endless", "while True: pass\n", /^the grader ends as TLE for secret: /],
+        ["many", "print('AC 1' * 3000000)\n", /^the grader writes no verdict with a score for secret: AC 1AC 1/],
+        ["much", "print('AC 1000001')\n", /^the grader gives 1000001 points for secret/],
+      ] as const) {
+        const texts = { ...GRADED, "problem.yaml": limited, "graders/best/best.py": code };
+        const problem = await importProblem(product(), texts, `name=graded-${name}&time_limit=1`);
+        const right = GRADED["submissions/accepted/increment.py"];
+        const judged = await judge(product(), { language: "python", code: right, problem, stop: "never" });
+        assert.deepEqual([judged.status, judged.verdict, judged.score], ["error", "IE", 0], JSON.stringify(judged));
+        assert.match(judged.grader?.message ?? "", message);
+      }
     });
 
     test("answers to a task of CMS have the names of CMS", LIMIT, async () => {

@@ -309,28 +309,23 @@ partly/late.py:
   );
 });
 
-test(
-  "a grader of the package makes the score of each group that names it, and is not for a service",
-  LIMIT,
-  async () => {
-    const result = await verified(GRADED);
-    assert.deepEqual(faultsOf(result), []);
-    assert.deepEqual(
-      result.submissions.map(({ score }) => score),
-      // Sample and twice the best part of secret: the average of 10 and 30, or of 10 and 0.
-      [41, 11, 0],
-    );
-    const broken = { ...GRADED, "graders/best/best.py": "print('perhaps 1')\n" };
-    assert.match(
-      faultsOf(await verified(broken)).join("\n"),
-      /increment\.py: graders\/best: writes no verdict with a score/,
-    );
-    const limited = "name: Nested\ntype: scoring\nlimits: {validation_time: 1}\n";
-    const endless = { ...GRADED, "problem.yaml": limited, "graders/best/best.py": "while True: pass\n" };
-    assert.match(faultsOf(await verified(endless)).join("\n"), /increment\.py: graders\/best: the grader ends as TLE/);
-    await assert.rejects(imported(GRADED), /^PackageError: graders\/best: a grader of the package is not supported/);
-  },
-);
+test("a grader of the package makes the score of each group that names it", LIMIT, async () => {
+  const result = await verified(GRADED);
+  assert.deepEqual(faultsOf(result), []);
+  assert.deepEqual(
+    result.submissions.map(({ score }) => score),
+    // Sample and twice the best part of secret: the average of 10 and 30, or of 10 and 0.
+    [41, 11, 0],
+  );
+  const broken = { ...GRADED, "graders/best/best.py": "print('perhaps 1')\n" };
+  assert.match(
+    faultsOf(await verified(broken)).join("\n"),
+    /increment\.py: graders\/best: the grader writes no verdict with a score/,
+  );
+  const limited = "name: Nested\ntype: scoring\nlimits: {validation_time: 1}\n";
+  const endless = { ...GRADED, "problem.yaml": limited, "graders/best/best.py": "while True: pass\n" };
+  assert.match(faultsOf(await verified(endless)).join("\n"), /increment\.py: graders\/best: the grader ends as TLE/);
+});
 
 test("a script that fails, or builds no program, is an error of the compiler", LIMIT, async () => {
   const build = "output_validators/check/build";

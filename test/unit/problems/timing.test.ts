@@ -15,7 +15,7 @@ const read = (texts: PackageTexts) => readProblem(toFiles(texts), loadLanguages(
 function resultOf(secs: readonly number[], verdict: JudgementVerdict = "AC"): LocalResult {
   const run = { verdict, share: 1, message: "wrong", wallNs: 0, memoryBytes: 0 };
   const runs = secs.map((cpuSecs, at) => ({ ...run, test: at, cpuUsec: cpuSecs * 1e6 }));
-  return { verdict, score: 100, states: runs.map(() => verdict), runs };
+  return { verdict, score: 100, message: null, states: runs.map(() => verdict), runs };
 }
 
 test("a test over the time limit has no points, and groups that depend on it are left out", () => {

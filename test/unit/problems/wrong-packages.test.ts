@@ -302,8 +302,10 @@ test("the most points are accepted, and their sum is a number", () => {
 test("a grader must be one program, and is only for groups that name it", () => {
   const custom = { ...PACKAGES.root, "data/secret/testdata.yaml": "grading: custom\ngrader_flags: own=1\n" };
   const grader = { "graders/grade.py": "print('AC 1')\n" };
+  const { definition } = read({ ...custom, ...grader });
+  assert.deepEqual(definition.grader, { language: "python" });
   assert.deepEqual(
-    [...(read({ ...custom, ...grader }).grader?.flags ?? [])],
+    definition.groups.flatMap(({ name, grader }) => (grader ? [[name, grader]] : [])),
     [
       ["secret", ["own=1"]],
       ["secret/1-exact", ["min"]],

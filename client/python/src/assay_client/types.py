@@ -155,6 +155,13 @@ class FloatsChecker(TypedDict):
     relative: NotRequired[float]
 
 
+class GraderResult(TypedDict):
+    # The id of the record of its run; null until it has ended
+    submission_id: str | None
+    # Why it gave no result, so that the verdict is IE; null if it gave one
+    message: str | None
+
+
 class GroupResult(TypedDict):
     # Empty for the tests without a group
     name: str
@@ -261,6 +268,8 @@ class Judgement(TypedDict):
     max_score: float
     stop: Literal["first_failure", "never", "group"]
     checker: Literal["exact", "lines", "tokens", "floats", "unordered_lines", "regex", "program"]
+    # The grader of the package, which runs after the tests. Only judgements of a problem with a grader have it
+    grader: NotRequired[GraderResult]
     groups: list[GroupResult]
     # The runs, in the order of the tests
     runs: list[Run]

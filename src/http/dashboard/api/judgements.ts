@@ -31,6 +31,8 @@ export interface JudgementState {
   readonly score: number;
   readonly maxScore: number;
   readonly groups: readonly JudgedGroup[];
+  /** The run of the grader, and why it gave no result; null if the problem has no grader. */
+  readonly grader: { readonly submissionId: string | null; readonly message: string | null } | null;
   readonly tests: readonly JudgedTest[];
 }
 
