@@ -2,10 +2,12 @@ import { basename, dirname, extname } from "node:path/posix";
 import { z } from "zod";
 import { ANSWERS_LANGUAGE, MAX_ANSWERED_TESTS } from "../domain/answers.ts";
 import type { CheckerSpec } from "../domain/check.ts";
+import type { Harness } from "../domain/harness.ts";
 import { MAX_GROUPS, MAX_POINTS, MAX_TESTS, type TestGroup, type TestMeta } from "../domain/judgement.ts";
 import { MAX_FILES_BYTES, throughFiles, toFilePath } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
+import { compiledWith, isCompiledWith } from "./compiled-with.ts";
 import { FORMAT_VERDICTS, type SubmissionExpectations } from "./expectations.ts";
 import type { Faults } from "./faults.ts";
 import { checkTogether, contentOf, PackageError, type PackageFiles, renamed, sizeOf } from "./files.ts";
@@ -61,6 +63,7 @@ export function readCms(files: PackageFiles, languages: Languages, faults: Fault
   const task = readYaml(files, CMS_FILE, taskFile) as Task;
   const { value } = task;
   for (const path of files.keys()) checkSupported(path);
+  const harness = readGraders(files, languages);
   const { checker, program } = faults.attempt(() => readChecker(files, languages), NO_CHECKER);
   const subtasks = readSubtasks(task, files, program !== null);
   const { secs, limits, problem, outputBytes } = limitsOf(task, languages);
@@ -104,8 +107,10 @@ export function readCms(files: PackageFiles, languages: Languages, faults: Fault
       tests: tests.map(({ meta }) => meta),
       limits: answers ? { ...problem, codeBytes: MAX_FILES_BYTES } : problem,
       ...(answers && { languages: [ANSWERS_LANGUAGE] }),
+      ...(harness && !answers && { languages: Object.keys(harness) }),
     },
     checker: program,
+    harness,
     tests,
     inputs: [],
     outputs: [],
@@ -119,7 +124,6 @@ export function readCms(files: PackageFiles, languages: Languages, faults: Fault
 /** Files that change what a submission is compiled or runs with. */
 const NOT_SUPPORTED: readonly (readonly [path: RegExp, message: string])[] = [
   [/^(check|cor)\/manager(\.[^/]*)?$/, "tasks of the type Communication are not supported"],
-  [/^sol\/grader\.[^/]+$/, "files that are compiled with submissions are not supported"],
 ];
 
 function checkSupported(path: string): void {
@@ -357,6 +361,19 @@ function readChecker(
   return { checker, program: found.program };
 }
 
+const GRADER = /^sol\/grader\.[^/]+$/;
+
+/** The graders of CMS, which are compiled with submissions, with the headers beside them. Only those in C and C++ can be used. */
+function readGraders(files: PackageFiles, languages: Languages): Harness | null {
+  const graders = [...files.keys()].filter((path) => GRADER.test(path));
+  const [first] = graders;
+  if (first === undefined) return null;
+  const used = graders.filter(isCompiledWith);
+  if (used.length === 0) throw new PackageError(first, "only graders in C and C++ are supported");
+  const headers = [...files.keys()].filter((path) => dirname(path) === "sol" && HEADERS.includes(extname(path)));
+  return compiledWith([...new Set([...used, ...headers])], files, languages);
+}
+
 /** Names of the official solution without its ending. Nothing says what other solutions are for. */
 const OFFICIAL = ["solution", "soluzione"];
 
@@ -368,7 +385,7 @@ function readSolutions(
   const submissions: Source[] = [];
   const expectations = new Map<string, SubmissionExpectations>();
   for (const path of [...files.keys()].sort()) {
-    if (dirname(path) !== "sol" || !SOURCES.includes(extname(path))) continue;
+    if (dirname(path) !== "sol" || !SOURCES.includes(extname(path)) || GRADER.test(path)) continue;
     const isOfficial = OFFICIAL.includes(basename(path, extname(path)));
     const permitted = isOfficial ? (["AC"] as const) : FORMAT_VERDICTS;
     const timeLimit = isOfficial ? "lower" : "none";

@@ -1,9 +1,11 @@
 import { basename, dirname, extname } from "node:path/posix";
 import type { CheckerSpec, ProgramChecker } from "../domain/check.ts";
+import type { Harness } from "../domain/harness.ts";
 import { MAX_GROUPS, MAX_POINTS, MAX_TESTS, type TestGroup } from "../domain/judgement.ts";
 import { throughFiles, toFilePath } from "../domain/program-options.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
+import { compiledWith, isCompiledWith } from "./compiled-with.ts";
 import {
   type Expectation,
   type ExpectedVerdict,
@@ -50,7 +52,8 @@ export function readPolygon(files: PackageFiles, languages: Languages, faults: F
   if (runs !== "1") throw fault(judging, `run-count: ${runs} runs of a program are not supported, only 1`);
   const testset = testsetOf(judging);
   const assets = needed(problem, "assets");
-  checkAssets(problem, assets);
+  checkAssets(assets);
+  const harness = readResources(problem, files, languages);
   const interactor = childOf(assets, "interactor");
   const checker = needed(assets, "checker");
   const { program, spec } = faults.attempt(() => readChecker(checker, interactor, files, languages), NO_CHECKER);
@@ -77,8 +80,10 @@ export function readPolygon(files: PackageFiles, languages: Languages, faults: F
       tests: tests.map(({ meta }) => meta),
       ...(!isScored && { passFail: true as const }),
       limits: limits.problem,
+      ...(harness && { languages: Object.keys(harness) }),
     },
     checker: program,
+    harness,
     tests,
     inputs: [...tests.map(toInput), ...validators.flatMap((one) => validatorTests(one, contents))],
     outputs,
@@ -127,15 +132,31 @@ function testsetOf(judging: XmlElement): XmlElement {
   return found;
 }
 
-/** Programs that change verdicts and that there is no equivalent of, and files that would be compiled together with a submission. */
-function checkAssets(problem: XmlElement, assets: XmlElement): void {
+/** Programs that change verdicts and that there is no equivalent of. */
+function checkAssets(assets: XmlElement): void {
   for (const name of ["scorer", "arbiter", "strategy", "programs"]) {
     const found = childOf(assets, name);
     if (found) throw fault(found, `${name}: is not supported`);
   }
-  for (const file of listOf(childOf(problem, "files"), "resources", "file"))
-    if (listOf(file, "assets", "asset").some(({ attributes }) => /^solution$/i.test(attributes.get("name") ?? "")))
-      throw fault(file, `${file.attributes.get("path")}: files that are compiled with submissions are not supported`);
+}
+
+/** The resources that are compiled with submissions. */
+function readResources(problem: XmlElement, files: PackageFiles, languages: Languages): Harness | null {
+  const used = listOf(childOf(problem, "files"), "resources", "file").filter((file) =>
+    listOf(file, "assets", "asset").some(({ attributes }) => /^solution$/i.test(attributes.get("name") ?? "")),
+  );
+  const paths = used.map((file) => {
+    const path = attribute(file, "path");
+    if (!files.has(path)) throw new PackageError(path, "is missing");
+    const isCompiled = listOf(file, "stages", "stage").every(({ attributes }) => attributes.get("name") === "COMPILE");
+    if (!isCompiled || !isCompiledWith(path))
+      throw fault(
+        file,
+        `${path}: only sources and headers in C and C++ that are compiled with submissions are supported`,
+      );
+    return path;
+  });
+  return paths.length === 0 ? null : compiledWith(paths, files, languages);
 }
 
 /** The name of a file for the input or the output of submissions; empty for the standard stream. */

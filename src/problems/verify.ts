@@ -1,5 +1,5 @@
 import { needsGrader, totalOfGrading } from "../domain/grading.ts";
-import { exclude } from "../domain/harness.ts";
+import { exclude, isAmong } from "../domain/harness.ts";
 import { checkerLimitsOf } from "../domain/judgement.ts";
 import type { Language } from "../domain/language.ts";
 import type { TestLimits } from "../domain/limits.ts";
@@ -96,8 +96,10 @@ export async function verify(
     // A program of the package can make the answers of which a submission consists.
     const isAllowed =
       tests.some(({ answerFile }) => answerFile !== undefined) ||
-      (permitted?.some((name) => languages.resolve(name) === one.language) ?? true);
-    const other = `is in ${one.language.name}, which languages of problem.yaml does not permit`;
+      permitted === undefined ||
+      isAmong(permitted, one.language) ||
+      permitted.some((name) => languages.resolve(name) === one.language);
+    const other = `is in ${one.language.name}, which the problem does not permit`;
     submissions.push(isAllowed ? verified : { ...verified, faults: [...verified.faults, other] });
   }
   const inOrder = [...submissions, ...notRun].sort((a, b) => (a.path < b.path ? -1 : 1));

@@ -207,6 +207,33 @@ test("the playground judges the program on a problem", async (t) => {
     assert.deepEqual(complaints, []);
   });
 
+  await t.test("a problem whose submissions are answers has a field for the answer to each test", async () => {
+    const { id } = (
+      await club.ada.person.ask({
+        method: "POST",
+        path: `/dashboard/api/problems?account=${club.accountId}&name=answered`,
+        body: archive(PACKAGES.answered).buffer,
+        headers: { "content-type": "application/zip" },
+      })
+    ).json;
+    await page.goto(`${origin}/dashboard/playground?problem=${id}`);
+    await page.getByLabel("secret/1.out").waitFor();
+    assert.equal(await page.getByRole("textbox", { name: "Program" }).count(), 0);
+    assert.equal(await button("Judge").isDisabled(), true);
+    await page.getByLabel("secret/1.out").fill("40");
+    await looksGood(page, "playground-answers");
+    await button("Judge").click();
+    await result.getByText("0 of 2 tests passed").waitFor();
+    const [claim] = await store.submissions.claim("w", 1_000, 1);
+    assert.equal(claim?.submission.language, "plaintext");
+    assert.deepEqual(
+      claim?.program.options?.files.map(({ name, data }) => [name, String(data)]),
+      [["secret/1.out", "40"]],
+    );
+    assert.equal(claim?.test?.answerFile, "secret/1.out");
+    assert.deepEqual(complaints, []);
+  });
+
   await t.test("an unknown problem leads to an example", async () => {
     await page.goto(`${origin}/dashboard/playground?problem=none`);
     await page.getByText("Not found, or you have no access to it").waitFor();

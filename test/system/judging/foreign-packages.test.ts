@@ -181,6 +181,70 @@ fn main() {
     'import * as fs from "node:fs";\nconsole.log("no");\nfs.writeFileSync("a.out", 2 * Number(fs.readFileSync("a.in", "utf8")) + "\\n");\n',
 };
 
+/** A main function that calls a function of the submission. */
+const GRADER = `#include <stdio.h>
+#include "square.h"
+int main() { long long number; if (scanf("%lld", &number) != 1) return 1; printf("%lld\\n", square(number)); }
+`;
+const HEADER = '#ifdef __cplusplus\nextern "C"\n#endif\nlong long square(long long number);\n';
+const RIGHT = '#include "square.h"\nlong long square(long long number) { return number * number; }\n';
+const WRONG = '#include "square.h"\nlong long square(long long number) { return number + number; }\n';
+
+test("graders of CMS are compiled with submissions, which are in their languages", LIMIT, async () => {
+  const task: PackageTexts = {
+    "task.yaml": 'name: square\ntitle: Square\ntime_limit: 1\nn_input: 1\ninfile: ""\noutfile: ""\n',
+    "input/input0.txt": "3\n",
+    "output/output0.txt": "9\n",
+    "sol/grader.cpp": GRADER,
+    "sol/grader.c": GRADER,
+    "sol/square.h": HEADER,
+    "sol/solution.cpp": RIGHT,
+    "sol/soluzione.c": RIGHT,
+    "sol/wrong.cpp": WRONG,
+    "sol/whole.py": "print(int(input()) ** 2)\n",
+  };
+  assert.deepEqual(await verified(task), {
+    faults: ["sol/whole.py: is in python, which the problem does not permit"],
+    results: [
+      ["solution.cpp", "AC", 100],
+      ["soluzione.c", "AC", 100],
+      ["whole.py", "AC", 100],
+      ["wrong.cpp", "WA", 0],
+    ],
+  });
+});
+
+test("resources of Polygon are compiled with submissions", LIMIT, async () => {
+  const resource = (path: string) =>
+    `<file path="${path}" for-types="cpp.*"><stages><stage name="COMPILE"/></stages><assets><asset name="SOLUTION"/></assets></file>`;
+  const solution = (tag: string, path: string) =>
+    `<solution tag="${tag}"><source path="${path}" type="cpp.g++17"/></solution>`;
+  const head = POLYGON_FILES["problem.xml"] ?? "";
+  const xml = head
+    .replace(/input-file="twice.in" output-file="twice.out"/, "")
+    .replace(
+      "</judging>",
+      `</judging><files><resources>${resource("files/grader.cpp")}${resource("files/square.h")}</resources></files>`,
+    )
+    .replace(
+      /<solutions>.*<\/solutions>/s,
+      `<solutions>${solution("main", "right.cpp")}${solution("wrong-answer", "wrong.cpp")}</solutions>`,
+    );
+  const texts: PackageTexts = {
+    ...POLYGON_FILES,
+    "problem.xml": xml,
+    ...{ "files/grader.cpp": GRADER, "files/square.h": HEADER, "right.cpp": RIGHT, "wrong.cpp": WRONG },
+    ...{ "tests/1": "3\n", "tests/1.a": "9\n", "tests/2": "4\n", "tests/2.a": "16\n" },
+  };
+  assert.deepEqual(await verified(texts), {
+    faults: [],
+    results: [
+      ["right.cpp", "AC", null],
+      ["wrong.cpp", "WA", null],
+    ],
+  });
+});
+
 test("programs of every language read and write the files that a test names", LIMIT, async () => {
   const judge = new LocalJudge(slot, languages);
   const definition: Definition = {

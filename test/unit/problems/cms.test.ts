@@ -53,6 +53,21 @@ describe("a task of CMS", () => {
     assert.deepEqual(read(old).definition.checker, { type: "program", interface: "cms", language: "python", args: [] });
   });
 
+  test("can have graders in C and C++, which are compiled with submissions", () => {
+    const graders = { "sol/grader.cpp": "1", "sol/grader.c": "2", "sol/near.h": "3", "sol/grader.py": "4" };
+    const { harness, definition, submissions } = read({ ...CMS, ...graders });
+    assert.deepEqual(
+      Object.entries(harness ?? {}).map(([ending, { files }]) => [ending, files.map(({ name }) => name)]),
+      [
+        [".c", ["grader.c", "near.h"]],
+        [".cpp", ["grader.cpp", "near.h"]],
+      ],
+    );
+    assert.deepEqual(definition.languages, [".c", ".cpp"]);
+    assert.ok(submissions.every(({ path }) => !path.includes("grader")));
+    assert.deepEqual(read({ ...CMS, "sol/near.h": "" }).harness, null);
+  });
+
   test("can have submissions of answers, whose files have the names of CMS", () => {
     for (const key of ["output_only: true", "task_type: OutputOnly"]) {
       const { definition } = read(withYaml(`${key}\n`));
@@ -145,7 +160,18 @@ describe("a task of CMS", () => {
 });
 
 const WRONG: Readonly<Record<string, readonly [texts: PackageTexts, message: RegExp]>> = {
-  "with a grader": [{ ...CMS, "sol/grader.cpp": "" }, /^sol\/grader\.cpp: files that are compiled with submissions/],
+  "with a grader in another language only": [
+    { ...CMS, "sol/grader.py": "" },
+    /^sol\/grader\.py: only graders in C and C\+\+ are supported$/,
+  ],
+  "with a grader that is too large": [
+    { ...CMS, "sol/grader.cpp": "x".repeat(1_048_577) },
+    /^sol\/grader\.cpp: adds more than 12 files or 1048576 bytes to submissions$/,
+  ],
+  "with a header that no file of a program can be": [
+    { ...CMS, "sol/grader.cpp": "", "sol/-o.h": "" },
+    /^sol\/-o\.h: has no possible name for a file that is compiled with submissions$/,
+  ],
   "of the type Communication": [
     { ...CMS, "check/manager.cpp": "" },
     /^check\/manager\.cpp: tasks of the type Communication/,

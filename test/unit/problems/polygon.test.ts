@@ -168,12 +168,33 @@ const WRONG: Readonly<Record<string, readonly [texts: PackageTexts, message: Reg
   ],
   "whose programs run twice": [changed('run-count="1"', 'run-count="2"'), /^problem\.xml:4: run-count: 2 runs/],
   "with a scorer": [changed("<assets>", "<assets><scorer/>"), /^problem\.xml:14: scorer: is not supported$/],
-  "with a grader": [
+  "with a grader that is missing": [
     changed(
       '<file path="files/testlib.h" type="h.g++"/>',
       '<file path="g.cpp"><assets><asset name="SOLUTION"/></assets></file>',
     ),
-    /^problem\.xml:12: g\.cpp: files that are compiled with submissions are not supported$/,
+    /^g\.cpp: is missing$/,
+  ],
+  "with a resource for the runs of submissions": [
+    changed(
+      '<file path="files/testlib.h" type="h.g++"/>',
+      '<file path="files/testlib.h"><stages><stage name="RUN"/></stages><assets><asset name="SOLUTION"/></assets></file>',
+    ),
+    /^problem\.xml:12: files\/testlib\.h: only sources and headers in C and C\+\+ that are compiled/,
+  ],
+  "with a resource that is no source": [
+    changed(
+      '<file path="files/testlib.h" type="h.g++"/>',
+      '<file path="doall.sh"><assets><asset name="SOLUTION"/></assets></file>',
+    ),
+    /^problem\.xml:12: doall\.sh: only sources and headers in C and C\+\+/,
+  ],
+  "with headers for submissions, but no source": [
+    changed(
+      '<file path="files/testlib.h" type="h.g++"/>',
+      '<file path="files/testlib.h"><assets><asset name="SOLUTION"/></assets></file>',
+    ),
+    /^files\/testlib\.h: is compiled with submissions, but is no source in C or C\+\+$/,
   ],
   "with a checker of another type": [
     changed('type="testlib"', 'type="acm"'),
