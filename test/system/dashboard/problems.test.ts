@@ -216,6 +216,8 @@ test("the playground judges the program on a problem", async (t) => {
         headers: { "content-type": "application/zip" },
       })
     ).json;
+    const { engine } = club.running;
+    engine.languages = [...engine.languages, "plaintext"];
     await page.goto(`${origin}/dashboard/playground?problem=${id}`);
     await page.getByLabel("secret/1.out").waitFor();
     assert.equal(await page.getByRole("textbox", { name: "Program" }).count(), 0);

@@ -44,8 +44,8 @@ onEachDatabase((open) => {
       ...{ id, name: "factors", title: "Factors", account: { id: accountId, name: "club" } },
       ...{ version: 2, tests: 5, bytes: 33, cpuMs: 2_000, memoryBytes: 134_217_728, faults: [] },
     });
-    const { versions, groups, checker, ...same } = (await ada("GET", `/problems/${id.toUpperCase()}`)).json;
-    assert.deepEqual(same, row);
+    const { versions, groups, checker, answers, ...same } = (await ada("GET", `/problems/${id.toUpperCase()}`)).json;
+    assert.deepEqual([same, answers], [row, null]);
     assert.deepEqual(checker.program, { interface: "kattis", language: "cpp" });
     assert.deepEqual(
       versions.map(({ version, bytes }: Record<string, unknown>) => [version, bytes]),
