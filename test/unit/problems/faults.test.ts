@@ -115,8 +115,5 @@ test("a generator that fails is a fault, but not that it cannot run here", async
   for (const error of [new UnavailableError("the package", "use the command"), new Error("the slot is lost")])
     await assert.rejects(open(MADE, true, failing(error)), error);
 });
-
-test("a package with a grader of its own is faulty for a service", async () => {
-  await assert.rejects(open(GRADED, false), { message: /not supported for judgements by a service/ });
   assert.match((await open(GRADED, true)).importable.definition.faults?.[0] ?? "", /^graders\/best: a grader/);
 });
