@@ -1,7 +1,7 @@
 import { CHECKER_RESERVED, type ProgramChecker } from "../domain/check.ts";
 import type { Program } from "../domain/submission.ts";
 import type { Languages } from "../languages/load.ts";
-import { fileOf, filesBelow, type LazyFile, LazyFiles, PackageError, type PackageFiles } from "./files.ts";
+import { filesBelow, type LazyFile, LazyFiles, PackageError, type PackageFiles } from "./files.ts";
 import { type Source, sourcesIn, toProgram } from "./source.ts";
 
 /** The programs in the directories of output validators. */
@@ -69,7 +69,8 @@ function inSequence(validators: readonly Source[], languages: Languages): Return
     if (!found || !commands)
       throw new PackageError(source.path, "one of several output validators must be in C, C++ or Python");
     const directory = `validator-${at + 1}`;
-    for (const name of source.files.keys()) files.set(`${directory}/${name}`, fileOf(source.files, name) as LazyFile);
+    for (const { name, data } of found.program.options?.files ?? [])
+      files.set(`${directory}/${name}`, { size: data.length, read: () => data });
     if (commands.compile !== undefined) scripts["compile.sh"].push(`(cd ${directory} && ${commands.compile}) || exit`);
     scripts["run.sh"].push(
       `${commands.run(directory, found.program.options?.entry ?? "")} "$@" <judged-output`,

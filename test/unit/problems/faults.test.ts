@@ -6,7 +6,7 @@ import { PackageError } from "../../../src/problems/files.ts";
 import { openImport, type PackageRuns } from "../../../src/problems/import.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { CMS, POLYGON } from "../../support/problems/foreign-packages.ts";
-import { GRADED, PACKAGES, type PackageTexts, toFiles } from "../../support/problems/packages.ts";
+import { PACKAGES, type PackageTexts, toFiles } from "../../support/problems/packages.ts";
 
 const languages = loadLanguages(LANGUAGES);
 const NOTHING_RUNS: PackageRuns = {
@@ -114,6 +114,4 @@ test("a generator that fails is a fault, but not that it cannot run here", async
   assert.deepEqual([read(0, 0), read(0, 1), read(1, 0), read(1, 1)].map(String), ["made\n", "", "", ""]);
   for (const error of [new UnavailableError("the package", "use the command"), new Error("the slot is lost")])
     await assert.rejects(open(MADE, true, failing(error)), error);
-});
-  assert.match((await open(GRADED, true)).importable.definition.faults?.[0] ?? "", /^graders\/best: a grader/);
 });
