@@ -51,15 +51,11 @@ export function timeLimit(
     const isIn = applies(one, definition);
     return runs.filter(({ test }) => isIn(test));
   };
-  const isInteractive = ({ test }: LocalRun) => {
-    const checker = definition.tests[test]?.checker ?? definition.checker;
-    return checker.type === "program" && checker.interactive === true;
-  };
   const slowest = (way: "lower" | "upper") =>
     timed.flatMap(({ path, about, result }) =>
       about.expectations
         .filter((one) => one.timeLimit === way || one.timeLimit === "both")
-        .map((one) => ({ path, secs: slowestOf(runsIn(one, result), isInteractive) })),
+        .map((one) => ({ path, secs: slowestOf(runsIn(one, result), definition) })),
     );
   const [accepted] = slowest("lower").sort((a, b) => b.secs - a.secs);
   const [tooSlow] = slowest("upper").sort((a, b) => a.secs - b.secs);
@@ -105,16 +101,20 @@ function multipleOf({ resolutionSecs }: Timing, least: number): number {
   return Number((amount * resolutionSecs).toFixed(6));
 }
 
-/**
- * CPU time of the slowest run in seconds. It is infinity if a time limit ended a run, which would have taken longer. A program that its
- * interactor rejects can run on without a partner, so its time says nothing.
- */
-function slowestOf(runs: readonly LocalRun[], isInteractive: (run: LocalRun) => boolean): number {
-  const secs = runs.map((run) => {
-    if (run.verdict === "TLE") return Number.POSITIVE_INFINITY;
-    return run.verdict === "WA" && isInteractive(run) ? 0 : (run.cpuUsec ?? 0) / 1e6;
-  });
+/** CPU time of the slowest run in seconds. It is infinity if a time limit ended a run, which would have taken longer. */
+function slowestOf(runs: readonly LocalRun[], definition: Definition): number {
+  const secs = runs.map((run) => (run.verdict === "TLE" ? Number.POSITIVE_INFINITY : secsOf(run, definition)));
   return Math.max(0, ...secs);
+}
+
+/**
+ * The CPU time of a run in seconds, as far as a time limit concerns it. A program that its interactor has rejected can run on without a
+ * partner, so its time says nothing.
+ */
+function secsOf({ test, verdict, cpuUsec }: LocalRun, { tests, checker: ofProblem }: Definition): number {
+  const checker = tests[test]?.checker ?? ofProblem;
+  const isRejected = verdict === "WA" && checker.type === "program" && checker.interactive === true;
+  return isRejected ? 0 : (cpuUsec ?? 0) / 1e6;
 }
 
 export interface LimitedResult extends Pick<LocalResult, "states" | "score" | "runs"> {
@@ -133,7 +133,7 @@ export function withTimeLimit(
   definition: Definition,
   limitSecs: number | null,
 ): LimitedResult {
-  const limited = new Map(runs.map((run) => [run.test, isTooSlow(run, limitSecs) ? tooSlow(run) : run]));
+  const limited = new Map(runs.map((run) => [run.test, isTooSlow(run, definition, limitSecs) ? tooSlow(run) : run]));
   const states: TestState[] = definition.tests.map(() => "waiting");
   for (;;) {
     const next = advance(states, definition, { stop: "never", mostQueued: states.length });
@@ -147,8 +147,8 @@ export function withTimeLimit(
   return { states, runs: left, groups, shares, score: totalOf(groups).score };
 }
 
-function isTooSlow({ verdict, cpuUsec }: LocalRun, limitSecs: number | null): boolean {
-  return limitSecs !== null && verdict !== "CE" && verdict !== "IE" && (cpuUsec ?? 0) / 1e6 > limitSecs;
+function isTooSlow(run: LocalRun, definition: Definition, limitSecs: number | null): boolean {
+  return limitSecs !== null && run.verdict !== "CE" && run.verdict !== "IE" && secsOf(run, definition) > limitSecs;
 }
 
 /** The run as TLE. It has no message, because the message was about an output that does not count. */

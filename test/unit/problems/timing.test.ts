@@ -66,10 +66,15 @@ test("the time of a program that its interactor has rejected does not count", ()
     timeLimit({ ...problem, definition, timing }, [{ path: "a", about, result: resultOf([4], "WA") }], 4).limitSecs;
   const { tests } = problem.definition;
   assert.equal(limit(problem.definition), 8);
-  assert.equal(
-    limit({ ...problem.definition, checker: interactor, tests: tests.map(({ checker: _, ...test }) => test) }),
-    0.5,
-  );
+  const interactive = {
+    ...problem.definition,
+    checker: interactor,
+    tests: tests.map(({ checker: _, ...test }) => test),
+  };
+  assert.equal(limit(interactive), 0.5);
+  const stateOf = (definition: typeof problem.definition) =>
+    withTimeLimit(resultOf([4], "WA"), definition, 1).states[0];
+  assert.deepEqual([stateOf(problem.definition), stateOf(interactive)], ["TLE", "WA"]);
 });
 
 test("only the format 2025-09 wants slow submissions to be slower than the limit by a factor", () => {
