@@ -172,7 +172,7 @@ export class LocalJudge {
   async grade(ended: EndedTests, { language, program }: LocalGrader): Promise<Grading> {
     const cache = this.#cacheFor(language.name);
     const run = graderOn(this.#slot, language, this.#languages, { program, ended, cache });
-    const { grading, outcome } = await grade(ended, run);
+    const { grading, outcome } = await grade(ended, run, () => performance.now());
     if (outcome?.status !== "error") return grading;
     return { groups: {}, fault: outcome.result.errorMessage ?? "the sandbox failed" };
   }

@@ -246,7 +246,7 @@ export class Runner {
     if (!language) return { outcome: unavailable, checked: null };
     try {
       const run = graderOn(slot, language, languages, { program: claim.program, ended, cache });
-      const { outcome, grading } = await grade(ended, run);
+      const { outcome, grading } = await grade(ended, run, () => performance.now());
       if (outcome) countLeftovers(outcome, this.#options.meter);
       if (outcome?.status === "error") return { outcome, checked: null };
       return { outcome: outcome ?? internalError("no group needs the grader"), checked: null, grading };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { grade, needsGrader, totalOfGrading } from "../../../src/domain/grading.ts";
+import { grade, needsGrader, type RunGrader, totalOfGrading } from "../../../src/domain/grading.ts";
 import { type Definition, decodeStates, groupScores, totalOf } from "../../../src/domain/judgement.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
@@ -29,15 +29,18 @@ const ended = (states: string, shares: readonly number[] = [...states].map((one)
   shares,
 });
 
+const NO_TIME = () => 0;
+
 const wrote = (stdout: string, more: Parameters<typeof report>[0] = {}): Outcome =>
   buildOutcome({ execute: report({ stdout: Buffer.from(stdout), ...more }) });
 
 test("a grader gets the results of the parts of its group, and makes one of them", async () => {
   const calls: unknown[] = [];
-  const { grading, outcome } = await grade(ended("AWAAA"), async (args, input) => {
+  const run: RunGrader = async (args, input) => {
     calls.push([args, String(input)]);
-    return wrote(" AC  42.5\n".trimStart());
-  });
+    return wrote("AC  42.5\n");
+  };
+  const { grading, outcome } = await grade(ended("AWAAA"), run, NO_TIME);
   // The inner group is not accepted, and the grader gets what its tests earned.
   assert.deepEqual(calls, [[["best", "2"], "WA 10\nAC 30\n"]]);
   assert.equal(outcome?.result.verdict, "AC");
@@ -75,7 +78,7 @@ test("a grader that gives no result is a fault with its reason", async () => {
     [wrote(`AC ${"9".repeat(500)}\n`), /writes no verdict with a score/],
     [wrote("JE 0\n"), /^the grader gives the verdict JE$/],
   ] as const) {
-    const { grading } = await grade(ended("AAAAA"), async () => end);
+    const { grading } = await grade(ended("AAAAA"), async () => end, NO_TIME);
     assert.match(grading.fault ?? "", message);
   }
 });
@@ -97,10 +100,14 @@ test("a grader is needed only if one of its groups has a result, and no failure 
 test("no further run of a grader begins when all of them have taken long", async () => {
   const groups = DEFINITION.groups.map((group) => ({ ...group, grader: [group.name] }));
   const calls: (string | undefined)[] = [];
-  const { grading } = await grade({ ...ended("AAAAA"), definition: { ...DEFINITION, groups } }, async ([name]) => {
+  let nowMs = 5_000;
+  // The programs themselves take no time: their compile steps do.
+  const run: RunGrader = async ([name]) => {
     calls.push(name);
-    return wrote("AC 1\n", { wallNs: 70e9 });
-  });
+    nowMs += 35_000;
+    return wrote("AC 1\n");
+  };
+  const { grading } = await grade({ ...ended("AAAAA"), definition: { ...DEFINITION, groups } }, run, () => nowMs);
   assert.deepEqual(calls, ["inner", "graded"]);
-  assert.equal(grading.fault, "the grader takes more than 120 s for all groups");
+  assert.equal(grading.fault, "the grader takes more than 60 s for all groups");
 });
