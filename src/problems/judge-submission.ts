@@ -4,7 +4,7 @@ import type { LocalJudge, LocalRun } from "../worker/judge-locally.ts";
 import { ceilingOf } from "./limits.ts";
 import type { ProblemPackage } from "./package.ts";
 import type { OwnSubmission } from "./submissions.ts";
-import { contentsOf } from "./tests.ts";
+import { contentsOf, repetitions } from "./tests.ts";
 import { type TimedSubmission, type TimeLimit, timeLimit } from "./timing.ts";
 
 /** A submission that ran, with its language and the bytes of its files. */
@@ -18,12 +18,12 @@ export interface SubmissionRuns {
   readonly judge: LocalJudge;
   /** The CPU time after which a run is ended, in seconds. */
   readonly cpuSecs: number;
-  /** Called after each run. */
+  /** Called with the result of each test. */
   readonly onRun?: (run: LocalRun) => void;
 }
 
 /**
- * Runs a submission of the package on all tests.
+ * Runs a submission of the package on all tests. Tests that are the same files with the same settings run once.
  * @returns null if the submission is in no installed language. @throws SandboxError if the slot is lost, PackageError if a file
  * has changed.
  */
@@ -35,11 +35,13 @@ export async function judgeSubmission(
   if (!found) return null;
   const { language, program } = found;
   const timed = definition.tests.map((test) => ({ ...test, limits: { ...test.limits, cpu_time_secs: cpuSecs } }));
+  const repeated = repetitions(tests, definition);
   const local = {
     definition: { ...definition, tests: timed },
     checker,
     harness,
     contents: (test: number) => contentsOf(tests[test]),
+    repeated: (test: number) => repeated.get(test),
   };
   const result = await judge.judge(program, { language, profile: "judge", stop }, local, onRun);
   return { path, about, language, bytes, result };

@@ -1,6 +1,14 @@
 import { MAX_ANSWERED_TESTS } from "../domain/answers.ts";
 import type { CheckerSpec } from "../domain/check.ts";
-import { MAX_INPUT_BYTES, MAX_POINTS, MAX_TEST_FILES, type TestGroup, type TestMeta } from "../domain/judgement.ts";
+import {
+  type Definition,
+  MAX_INPUT_BYTES,
+  MAX_POINTS,
+  MAX_TEST_FILES,
+  mostPoints,
+  type TestGroup,
+  type TestMeta,
+} from "../domain/judgement.ts";
 import { toFilePath } from "../domain/program-options.ts";
 import type { WorkFile } from "../domain/report.ts";
 import { defaultValidator } from "./default-validator.ts";
@@ -27,6 +35,29 @@ export interface PackageTest {
 /** Reads the input, the answer and the files of a test. */
 export function contentsOf(test: PackageTest | undefined): readonly Buffer[] {
   return test?.parts.map((part) => part.read()) ?? [];
+}
+
+/**
+ * Finds tests that repeat an earlier one: they have the same files, because of links, and the same settings. Groups of olympiads often share
+ * their tests in this way. The points of a test belong to its settings only as far as its checker gets them.
+ * @returns the number of the first such test, by that of the repetition.
+ */
+export function repetitions(
+  tests: readonly PackageTest[],
+  definition: Pick<Definition, "tests" | "groups" | "passFail">,
+): ReadonlyMap<number, number> {
+  const numbers = new Map<LazyFile, number>();
+  const firsts = new Map<string, number>();
+  const repeated = new Map<number, number>();
+  for (const [test, { meta, parts }] of tests.entries()) {
+    for (const part of parts) if (!numbers.has(part)) numbers.set(part, numbers.size);
+    const { name: _, group: __, points: ___, failedPoints: ____, ...settings } = definition.tests[test] ?? meta;
+    const key = JSON.stringify([parts.map((part) => numbers.get(part)), mostPoints(definition, test), settings]);
+    const first = firsts.get(key);
+    if (first === undefined) firsts.set(key, test);
+    else repeated.set(test, first);
+  }
+  return repeated;
 }
 
 /** An input for the input validators. */

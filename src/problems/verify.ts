@@ -15,6 +15,7 @@ import { makeTests } from "./makers.ts";
 import type { ProblemPackage } from "./package.ts";
 import { type Source, toProgram } from "./source.ts";
 import { type OwnSubmission, readSubmissions, SUBMISSIONS } from "./submissions.ts";
+import type { InputTest } from "./tests.ts";
 import { runSecs, withTimeLimit } from "./timing.ts";
 
 /** A submission of the package with its result. */
@@ -143,16 +144,24 @@ async function verifyInputs(
   const rejected = new Set<string>();
   for (const source of inputValidators) {
     onProgress(source.path);
-    const found = validatorOf(source, languages);
-    if (!found || found instanceof UnusableError) {
-      skipped.push(found?.message ?? `${source.path}: is in no installed language`);
+    const program = validatorOf(source, languages);
+    if (!program || program instanceof UnusableError) {
+      skipped.push(program?.message ?? `${source.path}: is in no installed language`);
       continue;
     }
     const name = source.path.split("/").at(-1) ?? "";
-    for (const { path, input, files = () => [], args, isValid, validator = source.path } of inputs) {
+    // Inputs that are the same file because of links, without files of their own, are validated once.
+    const known = new Map<InputTest["input"], Map<string, Validated>>();
+    for (const { path, input, files, args, isValid, validator = source.path } of inputs) {
       if (validator !== source.path) continue;
-      const given = { stdin: input(), args: argumentsOf(args, name), files: files() };
-      const { ended, exitCode, broken } = await validate(judge, found, given, limits);
+      const given = argumentsOf(args, name);
+      const results = known.get(input) ?? new Map<string, Validated>();
+      known.set(input, results);
+      const key = JSON.stringify(given);
+      const found = files ? undefined : results.get(key);
+      const { ended, exitCode, broken } =
+        found ?? (await validate(judge, program, { stdin: input(), args: given, files: files?.() ?? [] }, limits));
+      if (!files) results.set(key, { ended, exitCode, broken });
       const accepts = exitCode === validatorAccepts;
       if (broken || (isValid && !accepts)) faults.push(`${path}: ${source.path} ends with ${ended}`);
       if (broken || !accepts) rejected.add(path);
@@ -181,7 +190,14 @@ export function argumentsOf(args: Readonly<Record<string, readonly string[]>>, n
   return key === undefined ? [] : (args[key] ?? []);
 }
 
-/** Runs an input validator. `broken` says that it gave no result: it does not compile, a limit ended it, or the platform failed. */
+/** How an input validator ended on an input. `broken` says that it gave no result: it does not compile, a limit ended it, or the platform failed. */
+interface Validated {
+  readonly ended: string;
+  readonly exitCode: number | null;
+  readonly broken: boolean;
+}
+
+/** Runs an input validator. */
 async function validate(
   judge: LocalJudge,
   { language, program }: { readonly language: Language; readonly program: Program },
@@ -191,7 +207,7 @@ async function validate(
     files,
   }: { readonly stdin: Buffer; readonly args: readonly string[]; readonly files: readonly WorkFile[] },
   limits: TestLimits,
-): Promise<{ readonly ended: string; readonly exitCode: number | null; readonly broken: boolean }> {
+): Promise<Validated> {
   const failed = (ended: string) => ({ ended, exitCode: null, broken: true });
   const taken = files.find(({ name }) => program.options?.files.some((own) => exclude(own.name, name)));
   if (taken) return failed(`an error, because it has a file ${taken.name} like the test`);

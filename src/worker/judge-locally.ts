@@ -59,6 +59,8 @@ export interface LocalProblem {
   readonly harness?: Harness | null;
   /** The input of a test, followed by its answers and its files. */
   readonly contents: (test: number) => readonly Buffer[];
+  /** An earlier test of which this one is a repetition, so that its result holds for both; undefined or absent if each test runs. */
+  readonly repeated?: (test: number) => number | undefined;
 }
 
 /** The result of a program on one test. In a multi-pass problem, `cpuUsec` is the CPU time of the pass that used the most. */
@@ -101,11 +103,11 @@ export class LocalJudge {
     this.#checker = new TestChecker(languages, ({ language }) => this.#cacheFor(language));
   }
 
-  /** Judges a program on all tests. @param onRun called after each test. @throws SandboxError if the slot is lost. */
+  /** Judges a program on all tests. @param onRun called with the result of each test. @throws SandboxError if the slot is lost. */
   async judge(
     submitted: Program,
     { language, profile, stop }: { readonly language: Language; readonly profile: ProfileName; readonly stop: Stop },
-    { definition, checker, grader = null, harness = null, contents }: LocalProblem,
+    { definition, checker, grader = null, harness = null, contents, repeated = () => undefined }: LocalProblem,
     onRun: (run: LocalRun) => void = () => {},
   ): Promise<LocalResult> {
     const program = withHarness(submitted, language, harness);
@@ -126,6 +128,14 @@ export class LocalJudge {
         return { verdict: next.verdict, score, message: null, ...ended };
       }
       for (const test of next.start) {
+        const known = runs.find((run) => run.test === repeated(test));
+        if (known) {
+          states[test] = known.verdict;
+          const again = { ...known, test };
+          runs.push(again);
+          onRun(again);
+          continue;
+        }
         const meta: TestMeta = definition.tests[test] ?? { name: "", group: "", points: 0, limits: {} };
         const { input: stdin, answers, files } = contentsOfTest(meta, contents(test));
         const options = withAdditions(program.options, { ...meta, testFiles: files });

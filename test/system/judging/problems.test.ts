@@ -1,18 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadLanguages } from "../../../src/languages/load.ts";
+import type { PackageFiles } from "../../../src/problems/files.ts";
 import { openImport } from "../../../src/problems/import.ts";
 import { makeTests } from "../../../src/problems/makers.ts";
 import { measureTimeLimit } from "../../../src/problems/measure.ts";
 import { readProblem } from "../../../src/problems/package.ts";
 import { type Verified, verify } from "../../../src/problems/verify.ts";
+import { packageFromZip } from "../../../src/problems/zip.ts";
 import type { Slot } from "../../../src/sandbox/slot.ts";
 import { LocalJudge } from "../../../src/worker/judge-locally.ts";
 import { LANGUAGES } from "../../support/languages/directory.ts";
 import { DMOJ, GRADED, PACKAGES, type PackageTexts, toFiles } from "../../support/problems/packages.ts";
+import { zipOf } from "../../support/problems/zip.ts";
 import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { useSlot } from "../../support/sandbox/one-slot.ts";
 
+/** The mode of a symbolic link in a ZIP file. */
+const LINK = 0o120777;
 const LIMIT = { timeout: 120_000 };
 const languages = loadLanguages(LANGUAGES);
 
@@ -146,6 +151,32 @@ test("the faults of a package that does not behave as it says are named", LIMIT,
     faults.some((fault) => fault.startsWith("submissions/run_time_error/broken.c: CE")),
     faults.join("\n"),
   );
+});
+
+test("tests that are the same files by links run once, and each has the result", LIMIT, async () => {
+  const linked = { "data/secret/9.in": "1-small.in", "data/secret/9.ans": "1-small.ans" };
+  const own = Object.entries(QUICK_SUM).map(([name, data]) => ({ name, data }));
+  const links = Object.entries(linked).map(([name, data]) => ({ name, data, mode: LINK }));
+  const runsOf = async (files: PackageFiles) => {
+    let runs = 0;
+    const counting = {
+      run: (...given: Parameters<Slot["run"]>) => {
+        runs++;
+        return slot.run(...given);
+      },
+      runPair: (...given: Parameters<Slot["runPair"]>) => slot.runPair(...given),
+    };
+    const judge = new LocalJudge(counting, languages);
+    const result = await verify(files, readProblem(files, languages), judge, languages);
+    assert.deepEqual(faultsOf(result), []);
+    return runs;
+  };
+  const withLinks = await packageFromZip(zipOf([...own, ...links]));
+  assert.equal(
+    readProblem(withLinks, languages).tests.length,
+    readProblem(toFiles(QUICK_SUM), languages).tests.length + 1,
+  );
+  assert.equal(await runsOf(withLinks), await runsOf(toFiles(QUICK_SUM)));
 });
 
 test(
