@@ -1,3 +1,4 @@
+import type { Language } from "../domain/language.ts";
 import { OperatorError } from "../domain/operator-error.ts";
 import type { Languages } from "../languages/load.ts";
 import { findPackages } from "../problems/find.ts";
@@ -11,7 +12,15 @@ import { installedLanguages } from "./installed-languages.ts";
 
 interface VerifyFlags {
   readonly json?: boolean;
+  /** The name of the language in which submissions in Python run. */
+  readonly python: string;
   readonly launcherSocket: string;
+}
+
+/** With what packages are verified. */
+interface VerifiedOn extends Pick<VerifyFlags, "launcherSocket"> {
+  readonly languages: Languages;
+  readonly python: Language;
 }
 
 /** The most lines of a package in the table of several packages. */
@@ -33,14 +42,16 @@ interface PackageResult {
 /** `assay problems verify`: verifies a package, or all packages in a directory, one after the other. */
 export async function verifyPackages(path: string, flags: VerifyFlags): Promise<void> {
   const languages = installedLanguages();
+  const python = languages.resolve(flags.python);
+  if (!python) throw new OperatorError(`--python: ${flags.python} is no installed language`);
   const packages = await findPackages(path);
-  const isClean =
-    packages === null ? await verifyOne(path, languages, flags) : await verifyAll(packages, languages, flags);
+  const on = { languages, python, launcherSocket: flags.launcherSocket };
+  const isClean = packages === null ? await verifyOne(path, on, flags) : await verifyAll(packages, on, flags);
   process.exitCode = isClean ? 0 : 1;
 }
 
-async function verifyOne(path: string, languages: Languages, flags: VerifyFlags): Promise<boolean> {
-  const verified = await verifyPackage(path, languages, flags.launcherSocket);
+async function verifyOne(path: string, on: VerifiedOn, flags: VerifyFlags): Promise<boolean> {
+  const verified = await verifyPackage(path, on);
   answer(flags.json, verified, () => toText(verified));
   return faultsOf(verified).length === 0;
 }
@@ -49,13 +60,13 @@ async function verifyOne(path: string, languages: Languages, flags: VerifyFlags)
  * A package that fails does not keep the others from being verified. The lines of a package are printed when it has ended, because
  * hundreds of packages take hours.
  */
-async function verifyAll(paths: readonly string[], languages: Languages, flags: VerifyFlags): Promise<boolean> {
+async function verifyAll(paths: readonly string[], on: VerifiedOn, flags: VerifyFlags): Promise<boolean> {
   const print = (text: string) => process.stdout.write(`${text}\n`);
   const results = { readable: 0, clean: 0 };
   if (!flags.json) print(HEAD);
   for (const path of paths) {
     sayStep(path);
-    const result = await resultOf(path, languages, flags.launcherSocket);
+    const result = await resultOf(path, on);
     results.readable += result.isReadable ? 1 : 0;
     results.clean += result.isClean ? 1 : 0;
     print(flags.json ? toJson(result) : linesOf(result));
@@ -64,10 +75,10 @@ async function verifyAll(paths: readonly string[], languages: Languages, flags: 
   return results.clean === paths.length;
 }
 
-async function resultOf(path: string, languages: Languages, launcherSocket: string): Promise<PackageResult> {
+async function resultOf(path: string, on: VerifiedOn): Promise<PackageResult> {
   let isReadable = false;
   try {
-    const verified = await verifyPackage(path, languages, launcherSocket, () => {
+    const verified = await verifyPackage(path, on, () => {
       isReadable = true;
     });
     const faults = faultsOf(verified);
@@ -81,8 +92,7 @@ async function resultOf(path: string, languages: Languages, launcherSocket: stri
 /** @param onRead called when the package has been read. @throws PackageError, SandboxError */
 async function verifyPackage(
   path: string,
-  languages: Languages,
-  launcherSocket: string,
+  { languages, python, launcherSocket }: VerifiedOn,
   onRead: () => void = () => {},
 ): Promise<VerifiedPackage> {
   const { files, close } = await readPackage(path);
@@ -91,7 +101,10 @@ async function verifyPackage(
     onRead();
     const slot = await Slot.open(launcherSocket);
     try {
-      const verified = await verify(files, problem, new LocalJudge(slot, languages), languages, sayStep);
+      const verified = await verify(files, problem, new LocalJudge(slot, languages), languages, {
+        onProgress: sayStep,
+        python,
+      });
       return { ...verified, title: problem.title, format: problem.format };
     } finally {
       slot.close();

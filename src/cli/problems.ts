@@ -16,6 +16,11 @@ export function problemsCommand(): Command {
     )
     .argument("<directory|zip>", "problem package, or a directory that contains packages")
     .option("--json", "print the result as JSON; for several packages, one line for each of them")
+    .option(
+      "--python <language>",
+      "the language in which submissions in Python run, such as the pack pypy, with which problemtools and BAPCtools run them",
+      "python",
+    )
     .action((path: string, _: unknown, command: Command) => verifyPackages(path, command.optsWithGlobals()));
   addStored(problems);
   return problems;

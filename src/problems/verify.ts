@@ -46,16 +46,22 @@ export interface Verified {
 /** The exit code with which input validators accept, unless the format has another one. */
 const ACCEPTS = 42;
 
+export interface VerifyOptions {
+  /** Called before each step. */
+  readonly onProgress?: (step: string) => void;
+  /** The language in which submissions in Python run, if it is another one. */
+  readonly python?: Language;
+}
+
 /**
- * Runs the validators and the submissions of a package.
- * @param onProgress called before each step. @throws SandboxError if the slot is lost, PackageError for an invalid program.
+ * Runs the validators and the submissions of a package. @throws SandboxError if the slot is lost, PackageError for an invalid program.
  */
 export async function verify(
   files: PackageFiles,
   problem: ProblemPackage,
   judge: LocalJudge,
   languages: Languages,
-  onProgress: (step: string) => void = () => {},
+  { onProgress = () => {}, python }: VerifyOptions = {},
 ): Promise<Verified> {
   if (problem.makings) await makeTests(problem.makings, judge, onProgress);
   const { faults, skipped } = await verifyInputs(problem, judge, languages, onProgress);
@@ -75,7 +81,10 @@ export async function verify(
     for (const submission of submissions) {
       const { path, about, fault } = submission;
       onProgress(path);
-      const one = await judgeSubmission(submission, problem, { judge, cpuSecs });
+      const { found } = submission;
+      const isPython = python && found?.language.name === "python";
+      const runs = isPython ? { ...submission, found: { ...found, language: python } } : submission;
+      const one = await judgeSubmission(runs, problem, { judge, cpuSecs });
       if (one) judged.push(one);
       if (one) continue;
       // Nothing is expected of a submission in a directory that the format does not know.
@@ -99,7 +108,8 @@ export async function verify(
       tests.some(({ answerFile }) => answerFile !== undefined) ||
       permitted === undefined ||
       isAmong(permitted, one.language) ||
-      permitted.some((name) => languages.resolve(name) === one.language);
+      permitted.some((name) => languages.resolve(name) === one.language) ||
+      (one.language === python && permitted.some((name) => languages.resolve(name)?.name === "python"));
     const other = `is in ${one.language.name}, which the problem does not permit`;
     submissions.push(isAllowed ? verified : { ...verified, faults: [...verified.faults, other] });
   }

@@ -97,6 +97,17 @@ test("a package by itself is a table of its submissions", LIMIT, async () => {
   assert.match(stdout, /\ntime limit \d+ s\nskipped: input_validators\/sum\.ctd: is in no installed language\n$/);
 });
 
+test("submissions in Python run in the language that is named", LIMIT, async () => {
+  const path = write("other", SUM);
+  // A program in Python is no program in JavaScript, so the table shows in which language it ran.
+  const { code, stdout } = await verify(path, "--python", "javascript");
+  assert.equal(code, 1);
+  assert.match(stdout, /\nsubmissions\/accepted\/sum\.py +javascript +RTE .* 1 fault\n/);
+  const unknown = await verify(path, "--python", "no-such");
+  assert.deepEqual([unknown.code, unknown.stdout], [1, ""]);
+  assert.match(unknown.stderr, /--python: no-such is no installed language/);
+});
+
 test("a directory that cannot be read is one line, and its name cannot move the cursor", LIMIT, async () => {
   const strange = join(directory, "strange\x1b[2J");
   write("strange\x1b[2J/a", SUM);
