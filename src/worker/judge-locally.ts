@@ -33,6 +33,7 @@ import { Artifacts, artifactKey } from "./artifacts.ts";
 import { graderOn } from "./grader.ts";
 import { type Plan, plan, planOfJudge } from "./plan.ts";
 import { type CheckedSubmission, checkedSubmission } from "./program-checker.ts";
+import { runStats } from "./run-stats.ts";
 import { type CompileCache, type RunOptions, runSteps } from "./run-steps.ts";
 import { TestChecker, type TestRunContext } from "./test-checker.ts";
 
@@ -236,7 +237,10 @@ export class LocalJudge {
   /** Runs the steps. A program that is too large for a box, together with its input, is an internal error; the slot is not lost. */
   async #run(steps: Plan, options: RunOptions): Promise<Outcome> {
     try {
-      return buildOutcome(await runSteps(this.#slot, steps, options));
+      const reports = await runSteps(this.#slot, steps, options);
+      const outcome = buildOutcome(reports);
+      // Only these numbers tell whether standard output was cut, or only standard error.
+      return outcome.status === "completed" ? { ...outcome, runStats: runStats(reports, steps) } : outcome;
     } catch (error) {
       if (error instanceof StepSizeError) return internalError("the program and its input are too large for one box");
       throw error;

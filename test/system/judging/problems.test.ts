@@ -153,6 +153,12 @@ test("the faults of a package that does not behave as it says are named", LIMIT,
   );
 });
 
+test("standard error beyond its limit does not make the output wrong", LIMIT, async () => {
+  const noisy = `import sys\nsys.stderr.write("x" * 3_000_000)\n${QUICK_SUM["submissions/accepted/sum.py"]}`;
+  const texts = { ...QUICK_SUM, "submissions/accepted/noisy.py": noisy };
+  assert.deepEqual(faultsOf(await verified(texts)), []);
+});
+
 test("tests that are the same files by links run once, and each has the result", LIMIT, async () => {
   const linked = { "data/secret/9.in": "1-small.in", "data/secret/9.ans": "1-small.ans" };
   const own = Object.entries(QUICK_SUM).map(([name, data]) => ({ name, data }));
