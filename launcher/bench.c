@@ -228,7 +228,7 @@ static void run_box(struct state *state, double us[MEASURES])
 	struct run *run = &state->run;
 	const struct outcome *o = &run->outcome;
 	struct teardown *t = &state->teardown;
-	struct client client = {.connection = -1, .out = &state->out, .stopping = &never};
+	struct client client = {.connection = -1, .holder = -1, .out = &state->out, .stopping = &never};
 	run->request = &state->request;
 	run->out = &state->out;
 	uint64_t start = now_ns();

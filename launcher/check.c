@@ -221,7 +221,7 @@ int check_print(struct launcher *l, const char *image, uint64_t image_bytes)
 	check_namespaces();
 	check_core_handler(l);
 	check_descriptors();
-	if (seccomp_prepare(&f) < 0) {
+	if (seccomp_prepare(SECCOMP_SUBMISSION, &f) < 0) {
 		print_failure("seccomp", &f);
 	} else {
 		int err = run_in_child(try_seccomp, 0);

@@ -14,19 +14,22 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-static int make_devices(struct failure *f)
+int image_make_devices(bool terminals, struct failure *f)
 {
-	static const struct { const char *path; unsigned minor; } devices[] = {
-		{"dev/null", 3}, {"dev/zero", 5}, {"dev/full", 7}, {"dev/random", 8}, {"dev/urandom", 9},
+	enum { MEMORY = 1, TERMINAL = 5 };
+	static const struct { const char *path; unsigned major, minor; } devices[] = {
+		{"dev/null", MEMORY, 3}, {"dev/zero", MEMORY, 5}, {"dev/full", MEMORY, 7}, {"dev/random", MEMORY, 8}, {"dev/urandom", MEMORY, 9},
+		{"dev/tty", TERMINAL, 0},
 	};
+	const size_t count = sizeof devices / sizeof *devices - !terminals;
 	static const struct { const char *to, *path; } links[] = {
 		{"/proc/self/fd", "dev/fd"}, {"/proc/self/fd/0", "dev/stdin"},
 		{"/proc/self/fd/1", "dev/stdout"}, {"/proc/self/fd/2", "dev/stderr"},
 	};
 	if (mount("tmpfs", "dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755,size=64k,nr_inodes=32") < 0)
 		return fail(f, "mount", "/dev");
-	for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
-		if (mknod(devices[i].path, S_IFCHR | 0666, makedev(1, devices[i].minor)) < 0 ||
+	for (size_t i = 0; i < count; i++)
+		if (mknod(devices[i].path, S_IFCHR | 0666, makedev(devices[i].major, devices[i].minor)) < 0 ||
 		    chmod(devices[i].path, 0666) < 0)
 			return fail(f, "device", "%s", devices[i].path);
 	for (size_t i = 0; i < sizeof links / sizeof *links; i++)
@@ -34,6 +37,8 @@ static int make_devices(struct failure *f)
 			return fail(f, "device", "%s", links[i].path);
 	if (mkdir("dev/shm", 0755) < 0)
 		return fail(f, "device", "dev/shm");
+	if (terminals && (mkdir("dev/pts", 0755) < 0 || symlink("pts/ptmx", "dev/ptmx") < 0))
+		return fail(f, "device", "dev/pts");
 	if (mount(NULL, "dev", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NOEXEC, NULL) < 0)
 		return fail(f, "mount", "/dev read-only");
 	return 0;
@@ -59,7 +64,7 @@ int image_enter(const char *image, struct failure *f)
 	for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)
 		if (lstat(directories[i], &st) < 0 || !S_ISDIR(st.st_mode))
 			return fail_with(f, ENOTDIR, "image", "has no directory /%s", directories[i]);
-	if (make_devices(f) < 0)
+	if (image_make_devices(false, f) < 0)
 		return -1;
 	/* pivot_root(".", ".") stacks the old root under the new one; the umount then detaches it. */
 	if (syscall(__NR_pivot_root, ".", ".") < 0)
@@ -120,7 +125,7 @@ int image_overlay(const uid_t *users, int count, struct failure *f)
 	if (chdir(overlaid ? "/tmp" : "/") < 0)
 		return fail(f, "chdir", "own image");
 	/* With a shared /dev, a box could observe that another box opens a device or locks one. */
-	if (make_devices(f) < 0)
+	if (image_make_devices(false, f) < 0)
 		return -1;
 	if (!overlaid)
 		return 1;

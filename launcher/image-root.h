@@ -1,6 +1,7 @@
 #ifndef ASSAY_IMAGE_ROOT_H
 #define ASSAY_IMAGE_ROOT_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "failure.h"
@@ -19,5 +20,11 @@ int image_enter(const char *image, struct failure *f);
  * overlayfs: the slot then uses the shared image with a /dev of its own, and every box of the slot lacks the control own_image.
  */
 int image_overlay(const uid_t *users, int count, struct failure *f);
+
+/*
+ * Mounts a read-only /dev at `dev` in the working directory, with five harmless devices, and with /dev/tty and places for terminals if
+ * `terminals`.
+ */
+int image_make_devices(bool terminals, struct failure *f);
 
 #endif

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "cgroup/cgroup.h"
+#include "cgroup/sandboxes.h"
 #include "cpus.h"
 
 /* What the command line and the machine fix for the life of the launcher. Slots inherit it by fork; no client can change it. */
@@ -14,13 +15,20 @@ struct launcher {
 	const char *build; /* hash of the sources */
 	uid_t uid_base;
 	unsigned slots;
+	unsigned holders;  /* sandboxes at most; 0: none are served */
+	unsigned attached; /* connections for executions in sandboxes at most */
+	uint64_t sandbox_memory; /* of all sandboxes together */
 	struct groups groups;
+	struct group_set sandboxes;
+	int sockets;    /* a directory for the sockets between holders and attached slots, in a file system that is mounted nowhere; -1: none */
 	int proc;       /* the host's /proc, opened before the root was changed */
 	int signal_map; /* the BPF map of signals.h; -1: the kernel does not permit it, so no signals are counted */
 	struct cpus *cpus;
 	char kernel[96];
 	uint64_t lookup_ns; /* the time of a look-up of a file name before any box has run (supervise/rename-lock.c) */
 };
+
+enum { SLOTS_MAX = 1024, HOLDERS_MAX_NUMBER = 1024, ATTACHED_CONNECTIONS_MAX = 1024 };
 
 /* Opens a file of the host's /proc for reading. Returns -1 with errno on failure. */
 static inline int open_proc(const struct launcher *l, const char *path)

@@ -32,7 +32,7 @@
 
 struct options {
 	const char *socket, *image, *instance;
-	long client_uid, uid_base, slots, image_bytes;
+	long client_uid, uid_base, slots, image_bytes, sandboxes, sandbox_memory;
 	bool describe, check;
 };
 
@@ -50,12 +50,12 @@ static void set_ceiling(char *text)
 
 static struct options read_options(int argc, char **argv)
 {
-	enum { SOCKET = 1, CLIENT, IMAGE, INSTANCE, UIDS, SLOTS, DESCRIBE, CHECK, CEILING, IMAGE_BYTES };
+	enum { SOCKET = 1, CLIENT, IMAGE, INSTANCE, UIDS, SLOTS, DESCRIBE, CHECK, CEILING, IMAGE_BYTES, SANDBOXES, SANDBOX_MEMORY };
 	static const struct option known[] = {
 		{"socket", 1, NULL, SOCKET}, {"client-uid", 1, NULL, CLIENT}, {"image", 1, NULL, IMAGE},
 		{"instance", 1, NULL, INSTANCE}, {"uid-base", 1, NULL, UIDS}, {"slots", 1, NULL, SLOTS},
 		{"describe", 0, NULL, DESCRIBE}, {"check", 0, NULL, CHECK}, {"ceiling", 1, NULL, CEILING},
-		{"lock-image", 1, NULL, IMAGE_BYTES}, {0},
+		{"lock-image", 1, NULL, IMAGE_BYTES}, {"sandboxes", 1, NULL, SANDBOXES}, {"sandbox-memory", 1, NULL, SANDBOX_MEMORY}, {0},
 	};
 	struct options o = {.client_uid = -1, .uid_base = -1, .slots = -1};
 	int option;
@@ -65,21 +65,28 @@ static struct options read_options(int argc, char **argv)
 		case CLIENT: o.client_uid = parse_number(optarg, 0, UINT32_MAX - 1, "client-uid"); break;
 		case IMAGE: o.image = optarg; break;
 		case INSTANCE: o.instance = optarg; break;
-		case UIDS: o.uid_base = parse_number(optarg, 1000, UINT32_MAX - 1 - SLOTS_MAX * LANES, "uid-base"); break;
+		case UIDS: o.uid_base = parse_number(optarg, 1000, UINT32_MAX - 1 - SLOTS_MAX * LANES - HOLDERS_MAX_NUMBER, "uid-base"); break;
 		case SLOTS: o.slots = parse_number(optarg, 1, SLOTS_MAX, "slots"); break;
 		case DESCRIBE: o.describe = true; break;
 		case CHECK: o.check = true; break;
 		case CEILING: set_ceiling(optarg); break;
 		case IMAGE_BYTES: o.image_bytes = parse_number(optarg, 0, LONG_MAX, "lock-image"); break;
+		case SANDBOXES: o.sandboxes = parse_number(optarg, 0, HOLDERS_MAX_NUMBER, "sandboxes"); break;
+		case SANDBOX_MEMORY: o.sandbox_memory = parse_number(optarg, 16 << 20, LONG_MAX, "sandbox-memory"); break;
 		default: exit(2);
 		}
 	}
 	if (o.describe)
 		return o;
 	bool serves = o.socket && o.client_uid >= 0 && o.slots > 0;
+	if (o.sandboxes && !o.sandbox_memory) {
+		fputs("assay-launcher: --sandboxes needs --sandbox-memory\n", stderr);
+		exit(2);
+	}
 	if (optind != argc || !o.image || !valid_instance(o.instance) || o.uid_base < 0 || (!serves && !o.check)) {
 		fputs("usage: assay-launcher --image ROOTFS --instance NAME --uid-base N\n"
 		      "         --socket PATH --client-uid N --slots N   serve\n"
+		      "         --sandboxes N --sandbox-memory BYTES     with these: at most N sandboxes, which use so much memory together\n"
 		      "       | --check                                  try every control, print JSON\n"
 		      "         --lock-image BYTES                       with both: keep the image in memory if it is not larger\n"
 		      "       assay-launcher --describe                  print the protocol as JSON\n", stderr);
@@ -106,7 +113,8 @@ int main(int argc, char **argv)
 	static struct launcher launcher;
 	struct options o = read_options(argc, argv);
 	struct failure f = {0};
-	int directory = -1, listener = -1;
+	struct listeners listeners = {-1, -1, -1};
+	int directory = -1;
 
 	if (!open_standard_descriptors())
 		return 1;
@@ -122,16 +130,24 @@ int main(int argc, char **argv)
 	}
 	if (!o.check)
 		keep_image_in_memory(&o); /* before clients can connect */
-	if (o.socket && (listener = listen_at(o.socket, (uid_t)o.client_uid, &directory, &f)) < 0)
+	/* The socket of slots comes last, because the supervisor takes it as the sign that all are there. */
+	if (o.socket && ((o.sandboxes && listen_for_sandboxes(o.socket, (uid_t)o.client_uid, &listeners, &f) < 0) ||
+			 (listeners.slots = listen_at(o.socket, (uid_t)o.client_uid, &directory, &f)) < 0))
 		die(&f);
 	init_launcher(&launcher, o.instance, (uid_t)o.uid_base, (unsigned)o.slots);
+	launcher.holders = o.check ? 0 : (unsigned)o.sandboxes;
+	launcher.attached = 16 * launcher.holders < ATTACHED_CONNECTIONS_MAX ? 16 * launcher.holders : ATTACHED_CONNECTIONS_MAX;
+	launcher.sandbox_memory = (uint64_t)o.sandbox_memory;
 	clear_bounding_set();
 	if (o.check)
 		return check_print(&launcher, o.image, (uint64_t)o.image_bytes);
 	prepare(&launcher, o.image, launcher.slots);
-	serve(&launcher, listener, (uid_t)o.client_uid);
-	if (directory >= 0)
+	serve(&launcher, &listeners, (uid_t)o.client_uid);
+	if (directory >= 0) {
 		unlinkat(directory, strrchr(o.socket, '/') + 1, 0);
+		unlinkat(directory, HOLDERS_SOCKET, 0);
+		unlinkat(directory, ATTACHED_SOCKET, 0);
+	}
 	if (groups_close(&launcher.groups, launcher.instance) > 0) {
 		fprintf(stderr, "assay-launcher: some control groups could not be removed\n");
 		return 1;

@@ -83,6 +83,7 @@ void init_launcher(struct launcher *l, const char *instance, uid_t uid_base, uns
 	l->uid_base = uid_base;
 	l->slots = slots;
 	l->signal_map = -1;
+	l->sockets = -1;
 	l->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	l->lookup_ns = baseline_lookup_ns(l->proc);
 }
@@ -197,6 +198,26 @@ static int refuse_huge_pages(struct failure *f)
 	return fail(f, "start", "huge pages cannot be disabled");
 }
 
+/*
+ * Makes the directory in which a holder listens for its attached slots. Its file system is mounted nowhere, so that no path leads to it, and only
+ * processes that inherit the descriptor find the sockets.
+ */
+static int make_socket_directory(struct launcher *l, struct failure *f)
+{
+	enum { CREATE = 6, SET_STRING = 1, CLOSE_ON_EXEC = 1 };
+	int configured = (int)syscall(__NR_fsopen, "tmpfs", CLOSE_ON_EXEC);
+	if (configured < 0)
+		return fail(f, "sockets", "file system");
+	bool done = syscall(__NR_fsconfig, configured, SET_STRING, "size", "1m", 0) == 0 &&
+		    syscall(__NR_fsconfig, configured, SET_STRING, "mode", "0700", 0) == 0 &&
+		    syscall(__NR_fsconfig, configured, CREATE, NULL, NULL, 0) == 0;
+	if (done)
+		l->sockets = (int)syscall(__NR_fsmount, configured, CLOSE_ON_EXEC, 0xe /* no set-uid, no devices, no programs */);
+	int err = errno;
+	close(configured);
+	return l->sockets < 0 ? fail_with(f, err, "sockets", "file system") : 0;
+}
+
 void prepare(struct launcher *l, const char *image, unsigned slots)
 {
 	struct failure f = {0}, no_bpf = {0};
@@ -206,11 +227,11 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (l->proc < 0)
 		fail(&f, "start", "/proc");
-	if (f.step || require_private_executable(&f) < 0 || refuse_huge_pages(&f) < 0 || seccomp_prepare(&f) < 0)
+	if (f.step || require_private_executable(&f) < 0 || refuse_huge_pages(&f) < 0 || seccomp_prepare(SECCOMP_SUBMISSION, &f) < 0)
 		die(&f);
 	clear_login(l);
 	protect_from_oom(l); /* if the host refuses, `assay doctor` says so; programs have the score 1000 and are killed first in any case */
-	if (!(l->cpus = cpus_open(l->slots, &f)))
+	if (!(l->cpus = cpus_open(l->slots + l->holders + l->attached, &f)))
 		die(&f);
 	if (groups_open(&l->groups, l->instance, &f) < 0) {
 		groups_close(&l->groups, l->instance); /* removes those that were created before the failure */
@@ -218,6 +239,12 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 	}
 	/* No weight beyond that of one program for each CPU: the service and other programs of the machine need CPU time as well. */
 	groups_set_weight(&l->groups, cpus_usable(l->cpus, slots));
+	/* All sandboxes together get as much CPU time as all submissions together. */
+	if (l->holders && (sandboxes_make(&l->sandboxes, &l->groups, l->sandbox_memory, cpus_usable(l->cpus, slots), &f) < 0 ||
+			   make_socket_directory(l, &f) < 0)) {
+		groups_close(&l->groups, l->instance);
+		die(&f);
+	}
 	if (!l->groups.shares_cpu)
 		fprintf(stderr, "assay-launcher: no cpu controller: a box with more processes gets more CPU time\n");
 	if ((l->signal_map = signals_open(&no_bpf)) < 0)

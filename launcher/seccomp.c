@@ -52,6 +52,8 @@ static const struct refused refused[] = {
 #define GROUP(...)
 #define ALLOW(...)
 #define RULE(...)
+#define IN_SANDBOX(...)
+#define SANDBOX_RULE(...)
 #define REFUSE(name, err, reason) {__NR_##name, err, NEVER},
 #define KEYED(name, arguments, err, reason) {__NR_##name, err, arguments},
 #include "seccomp.def"
@@ -66,7 +68,18 @@ static const long allowed[] = {
 #define KEYED(...)
 #include "seccomp.def"
 #undef ALLOW
+#undef IN_SANDBOX
+};
+
+/* The calls that only programs in a sandbox may make. */
+static const long allowed_in_sandbox[] = {
+#define ALLOW(...)
+#define IN_SANDBOX(name, reason) __NR_##name,
+#include "seccomp.def"
+#undef ALLOW
+#undef IN_SANDBOX
 #undef RULE
+#undef SANDBOX_RULE
 };
 
 /*
@@ -93,19 +106,34 @@ struct rule {
 #define EACH_TIME ALWAYS, 0
 /* Types of sockets, with each flag that the argument can have. */
 #define TYPES(type) type, (type) | SOCK_CLOEXEC, (type) | SOCK_NONBLOCK, (type) | SOCK_CLOEXEC | SOCK_NONBLOCK
-static const struct rule rules[] = {
-#define ALLOW(...)
 #define COUNT(...) ((int)(sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)))
+#define ALLOW(...)
+#define IN_SANDBOX(...)
+static const struct rule rules[] = {
 #define RULE(name, condition, argument, kind, err, reason, ...) \
 	{__NR_##name, condition, argument, kind, err, COUNT(__VA_ARGS__), {__VA_ARGS__}},
+#define SANDBOX_RULE(...)
 #include "seccomp.def"
+#undef RULE
+#undef SANDBOX_RULE
+};
+static const struct rule sandbox_rules[] = {
+#define RULE(...)
+#define SANDBOX_RULE(name, condition, argument, kind, err, reason, ...) \
+	{__NR_##name, condition, argument, kind, err, COUNT(__VA_ARGS__), {__VA_ARGS__}},
+#include "seccomp.def"
+};
 #undef GROUP
 #undef ALLOW
 #undef RULE
 #undef REFUSE
 #undef KEYED
+#undef IN_SANDBOX
+#undef SANDBOX_RULE
+enum {
+	REFUSED = sizeof refused / sizeof *refused, ALLOWED_CALLS = sizeof allowed / sizeof *allowed, RULES = sizeof rules / sizeof *rules,
+	SANDBOX_CALLS = sizeof allowed_in_sandbox / sizeof *allowed_in_sandbox, SANDBOX_RULES = sizeof sandbox_rules / sizeof *sandbox_rules,
 };
-enum { REFUSED = sizeof refused / sizeof *refused, ALLOWED_CALLS = sizeof allowed / sizeof *allowed, RULES = sizeof rules / sizeof *rules };
 
 /* CALLS is above the highest number in seccomp.def. */
 enum { CALLS = 512, INSTRUCTIONS_MAX = 1000 };
@@ -205,8 +233,21 @@ static void emit_prlimit64(void)
 	emit_key(4, EPERM);
 }
 
+/* Emits all rules for the call. Returns whether there is any. */
+static bool emit_rows(const struct rule *rows, int count, long number)
+{
+	bool any = false;
+	for (int i = 0; i < count; i++) {
+		if (rows[i].number != number)
+			continue;
+		(rows[i].kind == BELOW ? emit_below : emit_rule)(&rows[i]);
+		any = true;
+	}
+	return any;
+}
+
 /* Emits the instructions for a call whose outcome is BY_RULES: it must have the key if it is KEYED, and otherwise all its rules must hold. */
-static void emit_rules(long number)
+static void emit_rules(long number, enum seccomp_column whose)
 {
 	if (number == __NR_prlimit64) {
 		emit_prlimit64();
@@ -217,9 +258,8 @@ static void emit_rules(long number)
 			emit_key(refused[i].arguments, refused[i].err);
 			return;
 		}
-	for (int i = 0; i < RULES; i++)
-		if (rules[i].number == number)
-			(rules[i].kind == BELOW ? emit_below : emit_rule)(&rules[i]);
+	if (whose != SECCOMP_SANDBOX || !emit_rows(sandbox_rules, SANDBOX_RULES, number))
+		emit_rows(rules, RULES, number);
 	emit(PASS);
 }
 
@@ -227,7 +267,7 @@ static void emit_rules(long number)
 enum { ALLOWED = -1, BY_RULES = -2 };
 static int outcome[CALLS];
 
-static void decide_outcomes(void)
+static void decide_outcomes(enum seccomp_column whose)
 {
 	for (int number = 0; number < CALLS; number++)
 		outcome[number] = ENOSYS;
@@ -240,6 +280,12 @@ static void decide_outcomes(void)
 	for (int i = 0; i < RULES; i++)
 		if (rules[i].number >= 0)
 			outcome[rules[i].number] = BY_RULES;
+	for (int i = 0; i < SANDBOX_CALLS && whose == SECCOMP_SANDBOX; i++)
+		if (allowed_in_sandbox[i] >= 0)
+			outcome[allowed_in_sandbox[i]] = ALLOWED;
+	for (int i = 0; i < SANDBOX_RULES && whose == SECCOMP_SANDBOX; i++)
+		if (sandbox_rules[i].number >= 0)
+			outcome[sandbox_rules[i].number] = BY_RULES;
 	outcome[__NR_prlimit64] = BY_RULES;
 }
 
@@ -287,20 +333,20 @@ static void begin(void)
 	emit(LOAD(offsetof(struct seccomp_data, nr)));
 }
 
-int seccomp_prepare(struct failure *f)
+int seccomp_prepare(enum seccomp_column whose, struct failure *f)
 {
 	if (getrandom(&seccomp_key, sizeof seccomp_key, 0) != sizeof seccomp_key)
 		return fail(f, "seccomp", "random number");
 	seccomp_key &= INT64_MAX >> 1; /* discard_output() passes it as a length */
 	begin();
 	/* The last range has no end. It refuses newer calls, calls through the x32 entry, and numbers that no table has. */
-	decide_outcomes();
+	decide_outcomes(whose);
 	int count = find_ranges();
 	emit_tree(ranges, count);
 	for (int i = 0; i < count; i++)
 		if (outcome[ranges[i].first] == BY_RULES && length < INSTRUCTIONS_MAX) {
 			program[ranges[i].leaf].k = (uint32_t)(length - ranges[i].leaf - 1);
-			emit_rules(ranges[i].first);
+			emit_rules(ranges[i].first, whose);
 		}
 	if (length > INSTRUCTIONS_MAX || jump_too_long)
 		return fail_with(f, ENOSPC, "seccomp", "filter of %u instructions", length);

@@ -9,8 +9,10 @@
 
 #define SECCOMP_POLICY "builtin-deny"
 
+/* Whose programs a filter is for. Those in a sandbox may make a few more calls (IN_SANDBOX in seccomp.def). */
+enum seccomp_column { SECCOMP_SUBMISSION, SECCOMP_SANDBOX };
 /* Builds the filter, with a new key. Returns -1 with the failure if that is not possible. */
-int seccomp_prepare(struct failure *f);
+int seccomp_prepare(enum seccomp_column whose, struct failure *f);
 /*
  * Installs the filter in the calling process, which must have CAP_SYS_ADMIN or no_new_privs. Each call needs a seccomp_prepare()
  * before it, because this function erases the filter that was built. Returns -1 with errno on failure.

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "sandbox/sandbox.h"
 #include "signals.h"
 #include "slot/slot.h"
 #include "wire/wire.h"
@@ -33,12 +35,25 @@
  */
 enum { SWEEP_TIMEOUT_MS = 20, SWEEP_RETRY_MS = 50, SLOT_END_MS = 10000 };
 
-/* A number that a slot can have, and the process of the slot that has it. */
+/*
+ * A number that a slot can have, and the process of the slot that has it. Holders of sandboxes and attached slots have numbers of their own,
+ * after those of the slots of submissions: what is said of slots holds for them as well.
+ */
 struct slot_process {
 	pid_t pid;        /* 0: the number is free; -1: the slot is dead but not yet swept */
 	int connection;   /* polled for the hang-up of the client, never read or written. -1: none, or the client has left */
 	uint64_t disconnected_ns; /* when the client left */
+	char token[TOKEN_BYTES + 1]; /* of a holder: the name of its socket */
 };
+
+/* The numbers of one kind of slots, and the socket to which their clients connect. */
+struct kind {
+	int listener; /* -1: there are none of this kind */
+	unsigned first, count;
+	const char *full; /* sent in FAILED if all numbers are in use */
+	enum { SUBMISSIONS, HOLDERS, ATTACHED_SLOTS } what;
+};
+enum { KINDS = 3, PROCESSES_MAX = SLOTS_MAX + HOLDERS_MAX_NUMBER + ATTACHED_CONNECTIONS_MAX };
 
 static volatile sig_atomic_t stopping;
 
@@ -126,12 +141,30 @@ static void count_refusal(struct refusals *r)
 		log_refusals(r);
 }
 
+int listen_for_sandboxes(const char *path, uid_t client, struct listeners *listeners, struct failure *f)
+{
+	const struct { const char *name; int *listener; } sockets[] = {
+		{HOLDERS_SOCKET, &listeners->holders}, {ATTACHED_SOCKET, &listeners->attached},
+	};
+	for (size_t i = 0; i < sizeof sockets / sizeof *sockets; i++) {
+		char beside[sizeof((struct sockaddr_un *)NULL)->sun_path];
+		const char *slash = strrchr(path, '/');
+		int directory, length = slash ? (int)(slash - path) : 0;
+		if (snprintf(beside, sizeof beside, "%.*s/%s", length, path, sockets[i].name) >= (int)sizeof beside)
+			return fail_with(f, ENAMETOOLONG, "socket", "%s", path);
+		if ((*sockets[i].listener = listen_at(beside, client, &directory, f)) < 0)
+			return -1;
+		close(directory);
+	}
+	return 0;
+}
+
 /* Tells the peer the reason. It has just connected, so these few bytes fit into the socket without waiting. */
-static void reject_full(int connection)
+static void reject_full(int connection, const char *what)
 {
 	struct queue out = {0};
 	queue_frame(&out, FRAME_FAILED);
-	queue_text(&out, KEY_STEP_NAME, "slots");
+	queue_text(&out, KEY_STEP_NAME, what);
 	queue_text(&out, KEY_STEP_OBJECT, "all are taken");
 	queue_int(&out, KEY_STEP_ERRNO, EAGAIN);
 	queue_frame_end(&out);
@@ -139,35 +172,61 @@ static void reject_full(int connection)
 	queue_free(&out);
 }
 
-static void accept_client(struct launcher *l, struct slot_process *processes, int listener, uid_t client)
+/* Writes 128 random bits in hexadecimal digits. Returns -1 with errno if there are none. */
+static int make_token(char token[TOKEN_BYTES + 1])
 {
-	int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC), in_line = 1;
-	unsigned free_slot = 0;
+	unsigned char bytes[TOKEN_BYTES / 2];
+	if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+		return -1;
+	for (size_t i = 0; i < sizeof bytes; i++)
+		snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
+}
+
+/* The child of the launcher that serves a connection. */
+static _Noreturn void become_slot(struct launcher *l, const struct slot_process *processes, const struct kind kinds[KINDS], const struct kind *kind,
+				  unsigned number, int connection, pid_t launcher)
+{
+	for (int k = 0; k < KINDS; k++)
+		if (kinds[k].listener >= 0)
+			close(kinds[k].listener);
+	/* A slot with a descriptor of another slot's connection would hide that slot's death from its client. */
+	for (unsigned i = 0; i < PROCESSES_MAX; i++)
+		if (processes[i].connection >= 0)
+			close(processes[i].connection);
+	switch (kind->what) {
+	case HOLDERS: _exit(holder_serve(l, number, number - kind->first, processes[number].token, connection, launcher));
+	case ATTACHED_SLOTS: _exit(attached_serve(l, number, connection, launcher));
+	default: _exit(slot_serve(l, number, connection, launcher));
+	}
+}
+
+static void accept_client(struct launcher *l, struct slot_process *processes, const struct kind kinds[KINDS], const struct kind *kind, uid_t client)
+{
+	int connection = accept4(kind->listener, NULL, NULL, SOCK_CLOEXEC), in_line = 1;
+	unsigned number = kind->first, end = kind->first + kind->count;
 	if (connection < 0) {
 		usleep(SWEEP_RETRY_MS * 1000); /* without a free descriptor, the client is still in the backlog at the next attempt */
 		return;
 	}
-	while (free_slot < l->slots && processes[free_slot].pid != 0)
-		free_slot++;
+	while (number < end && processes[number].pid != 0)
+		number++;
 	/* Otherwise, poll would report a byte that is sent out of band, and recv would drop it. */
 	setsockopt(connection, SOL_SOCKET, SO_OOBINLINE, &in_line, sizeof in_line);
 	if (!peer_allowed(connection, client)) {
 		count_refusal(&refused_peers);
-	} else if (free_slot == l->slots) {
-		reject_full(connection);
+	} else if (number == end) {
+		reject_full(connection, kind->full);
 		count_refusal(&refused_clients);
+	} else if (kind->what == HOLDERS && make_token(processes[number].token) < 0) {
+		fprintf(stderr, "assay-launcher: random number: %s\n", strerror(errno));
 	} else {
 		pid_t self = getpid(), pid = fork();
-		if (pid == 0) {
-			close(listener);
-			/* A slot with a descriptor of another slot's connection would hide that slot's death from its client. */
-			for (unsigned i = 0; i < l->slots; i++)
-				if (processes[i].connection >= 0)
-					close(processes[i].connection);
-			_exit(slot_serve(l, free_slot, connection, self));
-		}
+		if (pid == 0)
+			become_slot(l, processes, kinds, kind, number, connection, self);
 		if (pid > 0) {
-			processes[free_slot] = (struct slot_process){.pid = pid, .connection = connection};
+			processes[number].pid = pid;
+			processes[number].connection = connection;
 			return;
 		}
 		fprintf(stderr, "assay-launcher: fork: %s\n", strerror(errno));
@@ -184,7 +243,7 @@ static void close_connection(struct slot_process *process)
 
 static void mark_dead(const struct launcher *l, struct slot_process *processes, pid_t pid)
 {
-	for (unsigned i = 0; i < l->slots; i++)
+	for (unsigned i = 0; i < PROCESSES_MAX; i++)
 		if (processes[i].pid == pid) {
 			processes[i].pid = -1;
 			cpus_release_dead(l->cpus, i);
@@ -192,32 +251,39 @@ static void mark_dead(const struct launcher *l, struct slot_process *processes, 
 		}
 }
 
-/* Waits for new clients, for clients that leave, and for children. Returns whether a client waits to be accepted. */
-static bool wait_for_clients(const struct launcher *l, struct slot_process *processes, int listener, bool unswept)
+/* Waits for new clients, for clients that leave, and for children. Returns a set of bits: of which kinds clients wait to be accepted. */
+static unsigned wait_for_clients(struct slot_process *processes, const struct kind kinds[KINDS], bool unswept)
 {
-	static struct pollfd on[1 + SLOTS_MAX];
+	static struct pollfd on[KINDS + PROCESSES_MAX];
 	struct timespec soon = {unswept ? 0 : 1, unswept ? SWEEP_RETRY_MS * 1000000L : 0};
 	bool leaving = false;
+	unsigned count = 0, waiting = 0;
 	sigset_t none;
 	sigemptyset(&none);
-	on[0] = (struct pollfd){.fd = listener, .events = POLLIN};
-	for (unsigned i = 0; i < l->slots; i++) {
-		on[1 + i] = (struct pollfd){.fd = processes[i].connection};
+	for (int k = 0; k < KINDS; k++) {
+		on[k] = (struct pollfd){.fd = kinds[k].listener, .events = POLLIN};
+		if (kinds[k].first + kinds[k].count > count)
+			count = kinds[k].first + kinds[k].count;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		on[KINDS + i] = (struct pollfd){.fd = processes[i].connection};
 		leaving = leaving || (processes[i].pid > 0 && processes[i].connection < 0);
 	}
-	if (ppoll(on, 1 + l->slots, unswept || leaving ? &soon : NULL, &none) <= 0)
-		return false;
-	for (unsigned i = 0; i < l->slots; i++)
-		if (on[1 + i].revents & (POLLHUP | POLLERR)) {
+	if (ppoll(on, KINDS + count, unswept || leaving ? &soon : NULL, &none) <= 0)
+		return 0;
+	for (unsigned i = 0; i < count; i++)
+		if (on[KINDS + i].revents & (POLLHUP | POLLERR)) {
 			close_connection(&processes[i]);
 			processes[i].disconnected_ns = now_ns();
 		}
-	return on[0].revents;
+	for (int k = 0; k < KINDS; k++)
+		waiting |= (on[k].revents != 0) << k;
+	return waiting;
 }
 
-static void kill_stuck_slots(const struct launcher *l, struct slot_process *processes)
+static void kill_stuck_slots(struct slot_process *processes)
 {
-	for (unsigned i = 0; i < l->slots; i++)
+	for (unsigned i = 0; i < PROCESSES_MAX; i++)
 		if (processes[i].pid > 0 && processes[i].connection < 0 && now_ns() - processes[i].disconnected_ns > SLOT_END_MS * 1000000ull) {
 			fprintf(stderr, "assay-launcher: slot %u did not end with its client; killed\n", i);
 			kill(processes[i].pid, SIGKILL);
@@ -229,21 +295,26 @@ static void kill_stuck_slots(const struct launcher *l, struct slot_process *proc
  * Removes what dead slots left. The number of a slot is free again only when all groups of that slot are removed. Returns whether the
  * number of any dead slot is not free yet.
  */
-static bool sweep_dead_slots(struct launcher *l, struct slot_process *processes)
+static bool sweep_dead_slots(struct launcher *l, struct slot_process *processes, const struct kind kinds[KINDS])
 {
 	bool unswept = false;
 	pid_t pid;
 	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
 		mark_dead(l, processes, pid);
-	for (unsigned i = 0; i < l->slots; i++) {
+	for (unsigned i = 0; i < PROCESSES_MAX; i++) {
 		char prefix[16];
 		if (processes[i].pid != -1)
 			continue;
 		snprintf(prefix, sizeof prefix, "s%u-", i);
 		if (l->signal_map >= 0)
 			signals_drop_owner(l->signal_map, i);
-		if (groups_sweep(&l->groups, prefix, SWEEP_TIMEOUT_MS) == 0)
-			processes[i].pid = 0;
+		int left = groups_sweep(&l->groups, prefix, SWEEP_TIMEOUT_MS);
+		if (processes[i].token[0]) {
+			unlinkat(l->sockets, processes[i].token, 0);
+			left += sandbox_remove(&l->sandboxes.below, i - kinds[HOLDERS].first, SWEEP_TIMEOUT_MS);
+		}
+		if (left == 0)
+			processes[i] = (struct slot_process){.connection = -1};
 		else
 			unswept = true;
 	}
@@ -262,7 +333,7 @@ static void end_slots(struct launcher *l, struct slot_process *processes)
 	for (int sent = 0, alive = 1; alive;) {
 		int sig = now_ns() - begun_ns < SLOT_END_MS * 1000000ull ? SIGTERM : SIGKILL;
 		alive = 0;
-		for (unsigned i = 0; i < l->slots; i++) {
+		for (unsigned i = 0; i < PROCESSES_MAX; i++) {
 			alive += processes[i].pid > 0;
 			if (processes[i].pid > 0 && sig != sent)
 				kill(processes[i].pid, sig);
@@ -275,18 +346,25 @@ static void end_slots(struct launcher *l, struct slot_process *processes)
 	}
 }
 
-void serve(struct launcher *l, int listener, uid_t client)
+void serve(struct launcher *l, const struct listeners *listeners, uid_t client)
 {
-	static struct slot_process processes[SLOTS_MAX];
+	static struct slot_process processes[PROCESSES_MAX];
+	const struct kind kinds[KINDS] = {
+		[SUBMISSIONS] = {listeners->slots, 0, l->slots, "slots", SUBMISSIONS},
+		[HOLDERS] = {listeners->holders, l->slots, l->holders, "sandboxes", HOLDERS},
+		[ATTACHED_SLOTS] = {listeners->attached, l->slots + l->holders, l->attached, "executions", ATTACHED_SLOTS},
+	};
 	bool unswept = false;
 
-	for (unsigned i = 0; i < l->slots; i++)
+	for (unsigned i = 0; i < PROCESSES_MAX; i++)
 		processes[i].connection = -1;
 	while (!stopping) {
-		if (wait_for_clients(l, processes, listener, unswept))
-			accept_client(l, processes, listener, client);
-		kill_stuck_slots(l, processes);
-		unswept = sweep_dead_slots(l, processes);
+		unsigned waiting = wait_for_clients(processes, kinds, unswept);
+		for (int k = 0; k < KINDS; k++)
+			if (waiting >> k & 1)
+				accept_client(l, processes, kinds, &kinds[k], client);
+		kill_stuck_slots(processes);
+		unswept = sweep_dead_slots(l, processes, kinds);
 	}
 	log_refusals(&refused_peers);
 	log_refusals(&refused_clients);

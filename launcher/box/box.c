@@ -151,17 +151,33 @@ static int build(struct slot *s, struct box *b, struct init_args *args, struct f
 	return b->work < 0 ? fail(f, "mount", "/box of the box") : 0;
 }
 
-int box_build(struct slot *s, struct box *b, const struct shape *shape, struct failure *f)
+static int build_on_lane(struct slot *s, struct box *b, const struct shape *shape, const struct sandbox_root *sandbox, struct failure *f)
 {
 	*b = (struct box){
-		.built = true, .shape = *shape, .groups = &s->launcher->groups, .init_fd = -1, .mount_ns = -1, .lifeline = -1, .work = -1,
+		.built = true, .shape = *shape, .groups = &s->launcher->groups, .init_fd = -1, .mount_ns = -1, .lifeline = -1, .work = -1, .terminals = -1,
 		.reaped = true,
 	};
 	b->lane = take_lane(s);
 	if (!b->lane)
 		return fail_with(f, EBUSY, "box", "no free lane");
-	struct init_args args = {.shape = *shape, .new_work = !s->work_shared, .failure = b->lane->failure};
+	struct init_args args = {.shape = *shape, .new_work = !s->work_shared, .failure = b->lane->failure, .sandbox = sandbox};
 	return build(s, b, &args, f);
+}
+
+int box_build(struct slot *s, struct box *b, const struct shape *shape, struct failure *f)
+{
+	return build_on_lane(s, b, shape, NULL, f);
+}
+
+int box_build_sandbox(struct slot *s, struct box *b, const struct sandbox_root *root, struct failure *f)
+{
+	static const struct shape none;
+	char path[32];
+	if (build_on_lane(s, b, &none, root, f) < 0)
+		return -1;
+	snprintf(path, sizeof path, "%d/root/dev/pts", (int)b->init);
+	b->terminals = openat(s->launcher->proc, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return b->terminals < 0 ? fail(f, "mount", "/dev/pts of the sandbox") : 0;
 }
 
 /* ---- removal ---- */
@@ -239,6 +255,7 @@ void box_destroy(struct slot *s, struct box *b, struct teardown *t)
 	box_kill(b);
 	close_fd(&b->lifeline);
 	t->reaped = reap_child(b->init_fd, &b->reaped) && t->reaped;
+	close_fd(&b->terminals);
 	close_fd(&b->work); /* an open directory would keep the memory of its files from being freed */
 	if (t->reaped)
 		unmount_all(s, b, t);

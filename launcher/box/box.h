@@ -22,6 +22,12 @@ struct box {
 	int mount_ns; /* the mount namespace, through which the file systems are unmounted after the end of the box */
 	int lifeline; /* write end of a pipe; closing it ends the init, and with it the box */
 	int work;     /* root of the work directory */
+	/*
+	 * Set if the box is a sandbox that another process holds, and this process only runs programs in it. Then `init`, `init_fd`, `groups` and
+	 * `lane` are those of the holder.
+	 */
+	bool attached;
+	int terminals; /* the directory /dev/pts of a sandbox; -1: the box is none */
 	bool reaped;  /* the init has been reaped */
 };
 
@@ -44,6 +50,8 @@ struct teardown {
  * otherwise a new one. Returns -1 with the failure, after which the caller destroys what was built.
  */
 int box_build(struct slot *s, struct box *b, const struct shape *shape, struct failure *f);
+/* Builds the box of a sandbox. The calling process must not have its filter yet. On failure, the same holds as for box_build(). */
+int box_build_sandbox(struct slot *s, struct box *b, const struct sandbox_root *root, struct failure *f);
 /*
  * Ends the box, frees its lane, and lists everything that could not be removed. Call it when the programs of the box have been reaped
  * (run_end()): its pid namespace, and so its init, cannot end before.

@@ -20,6 +20,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -107,6 +108,17 @@ static void mount_all(const struct init_args *args)
 	     "mount", "/proc");
 }
 
+/* The init of a sandbox mounts more than a slot may, so it installs its filter only afterwards. */
+static void enter_sandbox(const struct sandbox_root *root)
+{
+	struct failure f = {0};
+	if (sandbox_root_enter(root, &f) < 0 || seccomp_prepare(SECCOMP_SANDBOX, &f) < 0) {
+		errno = f.err;
+		setup_failed(f.step, f.object);
+	}
+	must(seccomp_enter(), "seccomp", "filter");
+}
+
 _Noreturn void become_init(const struct init_args *args)
 {
 	int lifeline = args->lifeline, ready = args->ready;
@@ -115,7 +127,10 @@ _Noreturn void become_init(const struct init_args *args)
 	close_others(0, (int[]){lifeline < ready ? lifeline : ready, lifeline < ready ? ready : lifeline}, 2);
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "init", "parent death signal");
 	must(prctl(PR_SET_NAME, "assay-init", 0, 0, 0), "init", "name");
-	mount_all(args);
+	if (args->sandbox)
+		enter_sandbox(args->sandbox);
+	else
+		mount_all(args);
 
 	/* With SIGCHLD ignored, the kernel reaps orphans by itself. */
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -183,12 +198,17 @@ static void exec_program(struct exec_args *exec_args)
 		must(keyed(prlimit64, 0, r, &exec_args->rlimit[r], NULL), "rlimit", "of the request");
 		must(getrlimit(r, &exec_args->read[r]), "rlimit", "read back");
 	}
-	must(chdir("/box"), "chdir", "/box");
+	must(chdir(exec_args->directory ? exec_args->directory : "/box"), "chdir", "of the program");
 	if (exec_args->runtime)
 		for (int fd = GO_FD; fd <= READY_FD; fd++)
 			must(fcntl(fd, F_SETFD, 0), "descriptors", "of the runtime");
 	exec_args->exec_ns = now_ns();
-	execve(exec_args->argv[0], exec_args->argv, exec_args->envp);
+	if (exec_args->search) {
+		environ = exec_args->envp;
+		execvp(exec_args->argv[0], exec_args->argv);
+	} else {
+		execve(exec_args->argv[0], exec_args->argv, exec_args->envp);
+	}
 	setup_failed("exec", "program");
 }
 
@@ -201,6 +221,8 @@ _Noreturn void become_program(const struct program_args *args)
 	umask(022);
 	enter_box(args);
 	arrange_descriptors(args);
+	if (args->terminal)
+		must(ioctl(0, TIOCSCTTY, 0), "terminal", "control");
 	drop_identity(args->uid);
 	signal_ready();
 

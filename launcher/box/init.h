@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "cgroup/cgroup.h"
+#include "sandbox/root.h"
 
 /*
  * What the slot passes to the two processes of a box, the init and the program. Both begin as copies of the slot, and become what they
@@ -47,6 +48,8 @@ struct exec_args {
 	bool set[RLIM_NLIMITS];        /* which of these limits the program sets */
 	char *argv[EXEC_ARGS_STRINGS];
 	char *envp[EXEC_ARGS_STRINGS];
+	char *directory;               /* in which the program starts; NULL: /box */
+	bool search;                   /* the program is looked for in the directories of PATH, if its name has no slash */
 	struct child_failure failure;
 	uint64_t exec_ns;              /* CLOCK_MONOTONIC, just before the exec, or when a runtime gets its step; 0 until then */
 	struct rlimit read[RLIM_NLIMITS]; /* these limits, read back from the kernel */
@@ -64,6 +67,7 @@ enum { WORK_FLAGS = MS_NOSUID | MS_NODEV };
 struct init_args {
 	struct shape shape;
 	bool new_work; /* it mounts a new /box */
+	const struct sandbox_root *sandbox; /* the box is a sandbox, and the init not filtered yet; NULL: it is the box of a step */
 	int lifeline, ready;
 	struct child_failure *failure;
 };
@@ -74,6 +78,7 @@ struct program_args {
 	uid_t uid;
 	int init_pidfd, namespace_fd[LANE_NAMESPACES], proc, tasks[TREE_COUNT];
 	int stdin_fd, out_fd, err_fd, go, ready;
+	bool terminal; /* stdin_fd, out_fd and err_fd are a terminal, which becomes the controlling one */
 	struct exec_args *exec_args;
 };
 _Noreturn void become_program(const struct program_args *args);

@@ -32,6 +32,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "cgroup/files.h"
 #include "clock.h"
 #include "descriptors.h"
 #include "unforked-memory.h"
@@ -113,8 +114,7 @@ static const char *const tree_name[TREE_COUNT] = {"memory", "pids", "cpu", "unif
 
 /* ---- files and lists ---- */
 
-/* Reads one small file, and terminates it by a NUL. Returns how many bytes were read, or -1 with errno if it cannot be opened. */
-static ssize_t read_file(int dir, const char *name, char *buffer, size_t size)
+ssize_t group_file_read(int dir, const char *name, char *buffer, size_t size)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -128,7 +128,7 @@ static ssize_t read_file(int dir, const char *name, char *buffer, size_t size)
 	return (ssize_t)used;
 }
 
-static int write_file(int dir, const char *name, const char *text)
+int group_file_write(int dir, const char *name, const char *text)
 {
 	int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -179,7 +179,7 @@ static void find_cgroup_mounts(struct mounted_trees *m)
 	char list[512], path[512];
 	if (m->mount_point[TREE_UNIFIED][0]) {
 		snprintf(path, sizeof path, "%s/cgroup.controllers", m->mount_point[TREE_UNIFIED]);
-		if (read_file(AT_FDCWD, path, list, sizeof list) > 0)
+		if (group_file_read(AT_FDCWD, path, list, sizeof list) > 0)
 			m->controllers = list_contains(list, "memory", " \n") && list_contains(list, "pids", " \n");
 	}
 }
@@ -262,49 +262,70 @@ static bool lists_pid(const char *list, pid_t pid)
 static void kill_members(int leaf)
 {
 	char text[4096], again[4096];
-	if (write_file(leaf, "cgroup.kill", "1") == 0 || read_file(leaf, "cgroup.procs", text, sizeof text) <= 0)
+	if (group_file_write(leaf, "cgroup.kill", "1") == 0 || group_file_read(leaf, "cgroup.procs", text, sizeof text) <= 0)
 		return;
 	for (char *p = text; *p; p += strcspn(p, "\n"), p += *p == '\n') {
 		pid_t pid = (pid_t)strtol(p, NULL, 10);
 		int fd = pid > 0 ? (int)syscall(__NR_pidfd_open, pid, 0) : -1;
 		if (fd < 0)
 			continue;
-		if (read_file(leaf, "cgroup.procs", again, sizeof again) > 0 && lists_pid(again, pid))
+		if (group_file_read(leaf, "cgroup.procs", again, sizeof again) > 0 && lists_pid(again, pid))
 			syscall(__NR_pidfd_send_signal, fd, SIGKILL, NULL, 0);
 		close(fd);
 	}
 }
 
-/* Removes each empty group whose name has the prefix, and kills the members of the others. Returns how many groups are left. */
+static int sweep_below(int parent, const char *prefix, int depth);
+
+/* Removes a group. If it is not empty, kills its members, removes the groups below it, and tries again. Returns whether it is left. */
+static bool sweep_group(int parent, const char *name, int depth)
+{
+	if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+		return false;
+	int group = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (group < 0)
+		return errno != ENOENT;
+	kill_members(group);
+	int below = depth > 0 ? sweep_below(group, "", depth - 1) : 0;
+	close(group);
+	return below > 0 || (unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT);
+}
+
+/* Does the same to each group below `parent` whose name has the prefix. Returns how many are left. */
+static int sweep_below(int parent, const char *prefix, int depth)
+{
+	int left = 0, copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *entry;
+	if (!dir)
+		left++; /* cannot be read, so it may not be empty */
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.' && !strncmp(entry->d_name, prefix, strlen(prefix)))
+			left += sweep_group(parent, entry->d_name, depth);
+	if (dir)
+		closedir(dir);
+	else if (copy >= 0)
+		close(copy);
+	return left;
+}
+
+/* Sweeps all trees once. Returns how many groups are left. */
 static int sweep_once(const struct groups *g, const char *prefix)
 {
+	enum { DEPTH = 2 /* all sandboxes, one of them, one execution of it */ };
 	int left = 0;
 	/* The v2 tree comes first, because its cgroup.kill ends all members, which are also those of the v1 groups. */
-	for (int t = TREE_COUNT - 1; t >= 0; t--) {
-		if (g->dir[t] < 0)
-			continue;
-		int copy = openat(g->dir[t], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-		struct dirent *entry;
-		if (!dir)
-			left++; /* cannot be read, so it may not be empty */
-		while (dir && (entry = readdir(dir))) {
-			if (entry->d_type != DT_DIR || entry->d_name[0] == '.' || strncmp(entry->d_name, prefix, strlen(prefix)))
-				continue;
-			if (unlinkat(g->dir[t], entry->d_name, AT_REMOVEDIR) == 0 || errno == ENOENT)
-				continue;
-			int leaf = openat(g->dir[t], entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-			if (leaf >= 0) {
-				kill_members(leaf);
-				close(leaf);
-			}
-			left++;
-		}
-		if (dir)
-			closedir(dir);
-		else if (copy >= 0)
-			close(copy);
-	}
+	for (int t = TREE_COUNT - 1; t >= 0; t--)
+		if (g->dir[t] >= 0)
+			left += sweep_below(g->dir[t], prefix, DEPTH);
+	return left;
+}
+
+int groups_remove(const struct groups *g, const char *name)
+{
+	int left = 0;
+	for (int t = TREE_COUNT - 1; t >= 0; t--)
+		left += g->dir[t] >= 0 && sweep_group(g->dir[t], name, 1);
 	return left;
 }
 
@@ -327,7 +348,7 @@ static void leave_child_group(int parent, const char *child_group)
 {
 	char pid[16];
 	snprintf(pid, sizeof pid, "%d", getpid());
-	write_file(parent, "cgroup.procs", pid);
+	group_file_write(parent, "cgroup.procs", pid);
 	unlinkat(parent, child_group, AT_REMOVEDIR);
 }
 
@@ -337,7 +358,7 @@ static void leave_child_group(int parent, const char *child_group)
  */
 static int delegate(int parent, const char *instance, const char *controllers, struct failure *f)
 {
-	if (write_file(parent, "cgroup.subtree_control", controllers) == 0)
+	if (group_file_write(parent, "cgroup.subtree_control", controllers) == 0)
 		return 0;
 	char child_group[96];
 	snprintf(child_group, sizeof child_group, "assay-%s.launcher", instance);
@@ -346,9 +367,9 @@ static int delegate(int parent, const char *instance, const char *controllers, s
 	char procs[128], pid[16];
 	snprintf(procs, sizeof procs, "%s/cgroup.procs", child_group);
 	snprintf(pid, sizeof pid, "%d", getpid());
-	if (write_file(parent, procs, pid) < 0)
+	if (group_file_write(parent, procs, pid) < 0)
 		fail(f, "cgroup", "enter %s", child_group);
-	else if (write_file(parent, "cgroup.subtree_control", controllers) == 0)
+	else if (group_file_write(parent, "cgroup.subtree_control", controllers) == 0)
 		return 0;
 	else
 		fail(f, "cgroup", "delegate %s (other processes share the launcher's group; start it in a delegated one)", controllers);
@@ -359,7 +380,7 @@ static int delegate(int parent, const char *instance, const char *controllers, s
 static bool enable_cpu_sharing(const struct groups *g)
 {
 	if (g->backend->controllers)
-		return write_file(g->dir[TREE_UNIFIED], "cgroup.subtree_control", "+cpu") == 0;
+		return group_file_write(g->dir[TREE_UNIFIED], "cgroup.subtree_control", "+cpu") == 0;
 	return g->dir[TREE_CPU] >= 0;
 }
 
@@ -368,9 +389,9 @@ void groups_set_weight(const struct groups *g, unsigned programs)
 	char text[24];
 	snprintf(text, sizeof text, "%u", g->backend->controllers ? (programs < 100 ? programs * 100 : 10000) : programs * 1024);
 	if (g->backend->controllers && g->shares_cpu)
-		write_file(g->dir[TREE_UNIFIED], "cpu.weight", text);
+		group_file_write(g->dir[TREE_UNIFIED], "cpu.weight", text);
 	else if (g->dir[TREE_CPU] >= 0)
-		write_file(g->dir[TREE_CPU], "cpu.shares", text);
+		group_file_write(g->dir[TREE_CPU], "cpu.shares", text);
 }
 
 /* Makes a group in TREE_CPU for a slot, unless an earlier slot with this number has made it, and opens its `tasks`. */
@@ -427,12 +448,12 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 			return fail(f, "cgroup", "make %s/%s", path, name);
 		g->dir[t] = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (t == TREE_UNIFIED && g->backend->controllers)
-			write_file(parent, "cgroup.subtree_control", "+cpu"); /* optional: see enable_cpu_sharing() */
+			group_file_write(parent, "cgroup.subtree_control", "+cpu"); /* optional: see enable_cpu_sharing() */
 		close(parent);
 		if (g->dir[t] < 0)
 			return fail(f, "cgroup", "open %s/%s", path, name);
 		if (t == TREE_UNIFIED && g->backend->controllers &&
-		    write_file(g->dir[t], "cgroup.subtree_control", g->backend->controllers) < 0)
+		    group_file_write(g->dir[t], "cgroup.subtree_control", g->backend->controllers) < 0)
 			return fail(f, "cgroup", "delegate in %s", name);
 	}
 	g->shares_cpu = enable_cpu_sharing(g);
@@ -440,7 +461,7 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 		return fail_with(f, EBUSY, "cgroup", "groups of an earlier launcher cannot be removed");
 
 	char text[8192];
-	g->pressure = read_file(g->dir[TREE_UNIFIED], "cpu.pressure", text, sizeof text) > 0;
+	g->pressure = group_file_read(g->dir[TREE_UNIFIED], "cpu.pressure", text, sizeof text) > 0;
 	return 0;
 }
 
@@ -459,8 +480,8 @@ int groups_close(struct groups *g, const char *instance)
 		if (unlinkat(parent, name, AT_REMOVEDIR) < 0)
 			left++;
 		if (t == TREE_UNIFIED && faccessat(parent, child_group, F_OK, 0) == 0) {
-			write_file(parent, "cgroup.subtree_control", "-memory -pids");
-			write_file(parent, "cgroup.subtree_control", "-cpu");
+			group_file_write(parent, "cgroup.subtree_control", "-memory -pids");
+			group_file_write(parent, "cgroup.subtree_control", "-cpu");
 			leave_child_group(parent, child_group);
 		}
 		close(parent);
@@ -541,7 +562,7 @@ static int watch_oom(struct leaf *leaf, struct failure *f)
 	char line[48];
 	leaf->oom_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	snprintf(line, sizeof line, "%d %d", leaf->oom_event, leaf->fact[FACT_OOM_KILLS]); /* memory.oom_control */
-	if (leaf->oom_event < 0 || write_file(leaf->dir[TREE_MEMORY], "cgroup.event_control", line) < 0)
+	if (leaf->oom_event < 0 || group_file_write(leaf->dir[TREE_MEMORY], "cgroup.event_control", line) < 0)
 		return fail(f, "cgroup", "watch memory.oom_control");
 	return 0;
 }
@@ -572,7 +593,7 @@ static void open_facts(const struct groups *g, struct leaf *leaf, enum tree t)
 
 static int make_group(const struct groups *g, struct leaf *leaf, enum tree t, struct failure *f)
 {
-	if (mkdirat(g->dir[t], leaf->name, 0755) < 0)
+	if (leaf->kind != LEAF_OF_HOLDER && mkdirat(g->dir[t], leaf->name, 0755) < 0)
 		return fail_of(f, "make", leaf, t);
 	leaf->dir[t] = openat(g->dir[t], leaf->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (leaf->dir[t] < 0)
@@ -591,15 +612,17 @@ static int make_group(const struct groups *g, struct leaf *leaf, enum tree t, st
 		return fail_of(f, "stat", leaf, t);
 	if (t == TREE_UNIFIED)
 		leaf->id = st.st_ino;
-	if (t == TREE_UNIFIED && g->backend->controllers && write_file(leaf->dir[t], "memory.oom.group", "1") < 0)
+	/* In a sandbox, the end of one execution must not end the others. */
+	bool whole = leaf->kind != LEAF_WITH_GROUPS;
+	if (t == TREE_UNIFIED && g->backend->controllers && whole && group_file_write(leaf->dir[t], "memory.oom.group", "1") < 0)
 		return fail_of(f, "memory.oom.group of", leaf, t);
 	return t == TREE_MEMORY ? watch_oom(leaf, f) : 0;
 }
 
-void leaf_name(struct leaf *leaf, unsigned slot, unsigned lane)
+void leaf_name(struct leaf *leaf, enum leaf_kind kind, const char *name)
 {
-	*leaf = (struct leaf){.swap_limit = -1, .oom_event = -1};
-	snprintf(leaf->name, sizeof leaf->name, "s%u-b%u", slot, lane);
+	*leaf = (struct leaf){.kind = kind, .swap_limit = -1, .oom_event = -1};
+	snprintf(leaf->name, sizeof leaf->name, "%s", name);
 	for (int t = 0; t < TREE_COUNT; t++)
 		leaf->dir[t] = leaf->tasks[t] = -1;
 	for (int i = 0; i < FACT_COUNT; i++)
@@ -642,20 +665,33 @@ static int limit_swap(const struct groups *g, const struct leaf *leaf, uint64_t 
 	return fail_with(f, err, "cgroup", "swap limit (the host has swap; boot with swapaccount=1 or turn swap off)");
 }
 
+/*
+ * On v1, memory plus swap can be limited only after the memory limit, and must never be below it. So if a group of a pool gets a higher
+ * limit than before, that of memory plus swap comes first.
+ */
+int leaf_limit_memory(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, struct failure *f)
+{
+	struct failure unused = {0};
+	if (write_number(leaf->fact[FACT_MEMORY_LIMIT], memory_bytes) < 0) {
+		limit_swap(g, leaf, memory_bytes, &unused);
+		if (write_number(leaf->fact[FACT_MEMORY_LIMIT], memory_bytes) < 0)
+			return fail(f, "cgroup", "memory limit");
+	}
+	return limit_swap(g, leaf, memory_bytes, f);
+}
+
 int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, uint64_t processes, struct failure *f)
 {
-	if (write_number(leaf->fact[FACT_MEMORY_LIMIT], memory_bytes) < 0)
-		return fail(f, "cgroup", "memory limit");
 	if (write_number(leaf->fact[FACT_PIDS_LIMIT], processes) < 0)
 		return fail(f, "cgroup", "process limit");
-	return limit_swap(g, leaf, memory_bytes, f);
+	return leaf_limit_memory(g, leaf, memory_bytes, f);
 }
 
 static int read_members(const struct groups *g, const struct leaf *leaf, const char *file, pid_t *pid, int most)
 {
 	int dir = leaf->dir[g->backend->fact[FACT_PIDS_CURRENT].tree], count = 0;
 	char text[65536];
-	if (read_file(dir, file, text, sizeof text) < 0)
+	if (group_file_read(dir, file, text, sizeof text) < 0)
 		return 0;
 	for (char *p = text, *end; (end = strchr(p, '\n')); p = end + 1, count++)
 		if (count < most)
@@ -686,7 +722,7 @@ static int read_leftover(const struct groups *g, const struct leaf *leaf, uint64
 		return -1;
 	if (*charged <= LEFTOVER_MAX)
 		return 0;
-	if (read_file(leaf->dir[v2 ? TREE_UNIFIED : TREE_MEMORY], "memory.stat", text + 1, sizeof text - 1) < 0)
+	if (group_file_read(leaf->dir[v2 ? TREE_UNIFIED : TREE_MEMORY], "memory.stat", text + 1, sizeof text - 1) < 0)
 		return -1;
 	const char *const names[] = {v2 ? "\nfile " : "\ncache ", "\nshmem "};
 	const char *file = strstr(text, names[0]), *shared = strstr(text, names[1]);
@@ -724,10 +760,15 @@ int leaf_open_tasks(const struct leaf *leaf)
 
 int leaf_freeze(struct leaf *leaf, bool frozen)
 {
-	int done = write_file(leaf->dir[TREE_UNIFIED], "cgroup.freeze", frozen ? "1" : "0");
+	int done = group_file_write(leaf->dir[TREE_UNIFIED], "cgroup.freeze", frozen ? "1" : "0");
 	if (frozen || done == 0)
 		leaf->frozen = frozen;
 	return done;
+}
+
+int leaf_kill(const struct leaf *leaf)
+{
+	return leaf->dir[TREE_UNIFIED] < 0 ? 0 : group_file_write(leaf->dir[TREE_UNIFIED], "cgroup.kill", "1");
 }
 
 static void reclaim(const struct groups *g, const struct leaf *leaf, uint64_t bytes)
@@ -735,9 +776,9 @@ static void reclaim(const struct groups *g, const struct leaf *leaf, uint64_t by
 	char text[24];
 	snprintf(text, sizeof text, "%llu", (unsigned long long)bytes);
 	if (g->backend->controllers)
-		write_file(leaf->dir[TREE_UNIFIED], "memory.reclaim", text); /* since Linux 5.19 */
+		group_file_write(leaf->dir[TREE_UNIFIED], "memory.reclaim", text); /* since Linux 5.19 */
 	else
-		write_file(leaf->dir[TREE_MEMORY], "memory.force_empty", "0");
+		group_file_write(leaf->dir[TREE_MEMORY], "memory.force_empty", "0");
 }
 
 int64_t leaf_wait_uncharged(const struct groups *g, const struct leaf *leaf, bool work_shared)
@@ -782,6 +823,13 @@ static void close_group(const struct groups *g, struct leaf *leaf, enum tree t)
 		close_fd(&leaf->swap_limit);
 	close_fd(&leaf->tasks[t]);
 	close_fd(&leaf->dir[t]);
+}
+
+void leaf_close(const struct groups *g, struct leaf *leaf)
+{
+	for (int t = 0; t < TREE_COUNT; t++)
+		if (g->dir[t] >= 0 && t != TREE_CPU)
+			close_group(g, leaf, t);
 }
 
 /*

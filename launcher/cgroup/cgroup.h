@@ -43,8 +43,15 @@ struct groups {
 	bool shares_cpu;     /* more processes do not give a box more CPU time */
 };
 
+enum leaf_kind {
+	LEAF_OF_RUN,      /* the slot makes the groups for a run, and removes them */
+	LEAF_OF_HOLDER,   /* of an execution in a sandbox: the holder makes the groups, and several executions use them one after the other */
+	LEAF_WITH_GROUPS, /* of a sandbox or of all sandboxes: other groups are below it */
+};
+
 /* The groups of one run, with the same name in each tree. A descriptor that is not open is -1. */
 struct leaf {
+	enum leaf_kind kind;
 	char name[48];
 	int dir[TREE_COUNT];
 	int tasks[TREE_COUNT]; /* v1: the file `tasks`; the program enters the group by writing 0 to it */
@@ -63,10 +70,12 @@ int groups_open(struct groups *g, const char *instance, struct failure *f);
 /* Removes the groups that groups_open() created. Returns how many could not be removed. */
 int groups_close(struct groups *g, const char *instance);
 /*
- * Kills the members of each group whose name begins with `prefix`, and removes the group. Returns how many groups are left after
+ * Kills the members of each group whose name begins with `prefix` and of the groups below it, and removes these groups. Returns how many groups are left after
  * `timeout_ms`.
  */
 int groups_sweep(const struct groups *g, const char *prefix, int timeout_ms);
+/* Kills the members of the group with this name and of those below it, and removes them. Returns in how many trees it is left; call it again then. */
+int groups_remove(const struct groups *g, const char *name);
 /* Gives all boxes together the CPU weight of `programs` ordinary programs, on v2 of 100 at most. */
 void groups_set_weight(const struct groups *g, unsigned programs);
 /*
@@ -78,10 +87,14 @@ const char *groups_backend(const struct groups *g);
 /* Whether the host has swap space; true if that is not known. */
 bool host_swaps(void);
 
-/* Initializes a leaf that has no groups yet, with a name for this run lane of this slot. */
-void leaf_name(struct leaf *leaf, unsigned slot, unsigned lane);
-/* Makes the groups that the leaf does not have. On failure, leaf_release() removes those that were made. */
+/* Initializes a leaf that has no groups yet. */
+void leaf_name(struct leaf *leaf, enum leaf_kind kind, const char *name);
+/*
+ * Makes the groups that the leaf does not have, and opens them; of LEAF_OF_HOLDER, it only opens them. On failure, leaf_release() removes
+ * those that were made.
+ */
 int leaf_make(const struct groups *g, struct leaf *leaf, struct failure *f);
+int leaf_limit_memory(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, struct failure *f);
 int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes, uint64_t processes, struct failure *f);
 /*
  * Lowers the memory limit to 1 MiB more than the current use without droppable file pages, so that a box that grows further meets the
@@ -90,6 +103,8 @@ int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes,
 int leaf_stop_growth(const struct groups *g, const struct leaf *leaf);
 /* Stops or continues all processes of the leaf. SIGKILL ends them even while they are stopped. Returns -1 with errno on failure. */
 int leaf_freeze(struct leaf *leaf, bool frozen);
+/* Kills all processes of the leaf, also those that are being forked. Needs cgroup.kill (Linux 5.14). Returns -1 with errno on failure. */
+int leaf_kill(const struct leaf *leaf);
 /* On v2, lets the kernel end all processes of the leaf as out of memory. Returns -1 on v1, where the kernel has no means for that. */
 int leaf_force_oom(const struct groups *g, const struct leaf *leaf);
 /* On v1, opens the file through which a process enters the memory group. Returns -1 with errno on failure. */
@@ -117,6 +132,8 @@ int leaf_processes(const struct groups *g, const struct leaf *leaf, pid_t *pid, 
  * Returns the bytes that are still charged after the wait, normally 0; -1 with errno if the memory cannot be read.
  */
 int64_t leaf_wait_uncharged(const struct groups *g, const struct leaf *leaf, bool work_shared);
+/* Closes the groups without removing them. */
+void leaf_close(const struct groups *g, struct leaf *leaf);
 /*
  * Ends the use of the leaf by a run: keeps the groups that are as new for the next run, and removes the others. For each group that
  * cannot be removed, calls `leftover` with `context` and a text.

@@ -20,7 +20,7 @@ static struct exec_args *exec_args;
 static struct leaf leaf;
 static struct run run;
 static struct outcome *const outcome = &run.outcome;
-static struct client client = {.connection = -1, .out = &out};
+static struct client client = {.connection = -1, .holder = -1, .out = &out};
 static struct kill_helpers helpers;
 static struct watch watch = {.slot = &slot, .run = &run, .request = &request, .o = &run.outcome, .client = &client, .kill = &helpers};
 

@@ -45,7 +45,7 @@ bool controls_applied(const struct run *run)
  */
 static char *read_proc(const struct slot *s, pid_t pid, const char *file)
 {
-	enum { BYTES = 16384 };
+	enum { BYTES = 32768 };
 	static struct area area;
 	char process[16] = "self", path[64], *text = area_of(&area, BYTES);
 	if (pid)
@@ -186,6 +186,11 @@ static void read_mounts(const struct slot *s, struct run *run)
 {
 	static const char *const root_options[] = {"ro", "nosuid", "nodev"};
 	static const char *const proc_options[] = {"ro", "nosuid", "nodev", "noexec", "hidepid=invisible", "subset=pid"};
+	/*
+	 * The root of a sandbox can be written, but not the image below it: programs write to the upper layer of the overlay. Its /proc has
+	 * the sandbox's files in place of those of the machine; the holder checks that (sandbox_proc_uncovered()).
+	 */
+	const bool sandbox = run->box->terminals >= 0;
 	struct mount_line root = {"", "", "", ""}, proc = root;
 	char *text = read_proc(s, run->program, "mountinfo"), *rest = NULL;
 	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
@@ -196,11 +201,12 @@ static void read_mounts(const struct slot *s, struct run *run)
 			proc = m;
 	}
 	bool sealed = true, restricted = !strcmp(proc.type, "proc");
-	for (size_t i = 0; i < sizeof root_options / sizeof *root_options; i++)
+	for (size_t i = sandbox; i < sizeof root_options / sizeof *root_options; i++)
 		sealed = sealed && list_contains(root.mount_options, root_options[i], ",");
-	for (size_t i = 0; i < sizeof proc_options / sizeof *proc_options; i++)
+	for (size_t i = 0; i < sizeof proc_options / sizeof *proc_options - sandbox; i++)
 		restricted = restricted && (list_contains(proc.mount_options, proc_options[i], ",") ||
 					    list_contains(proc.super_options, proc_options[i], ","));
+	sealed = sealed && (!sandbox || strstr(root.super_options, "upperdir="));
 	control_note(run, CONTROL_read_only_root, sealed ? NULL : "the image can be written, or allows set-uid or devices");
 	control_note(run, CONTROL_own_image, strcmp(root.type, "overlay") ? "the image is shared with other boxes" : NULL);
 	control_note(run, CONTROL_restricted_proc, restricted ? NULL : "/proc shows or allows more than it should");

@@ -53,6 +53,8 @@ void outcome_report(const struct run *run, struct queue *out)
 		if (!facts[i].optional || o->known[facts[i].fact])
 			queue_int(out, facts[i].key, o->known[facts[i].fact] ? o->fact[facts[i].fact] : 0);
 	queue_int(out, KEY_SURVIVORS, o->survivors);
+	if (run->leaf && run->leaf->kind == LEAF_OF_HOLDER)
+		queue_int(out, KEY_PROCESSES_LEFT, o->processes_left);
 	queue_int(out, KEY_KEPT_BYTES, o->kept_bytes);
 	queue_int(out, KEY_KERNEL_MEMORY, o->kernel_bytes);
 	queue_int(out, KEY_WALKABLE, o->walkable_bytes);

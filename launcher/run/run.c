@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -57,17 +58,49 @@ static int make_pipe(int *read_end, int *write_end, int for_slot, uid_t program)
 	return fchown(ends[1], program, (gid_t)-1); /* so that the program may open /dev/stdout, /dev/stderr or /dev/stdin */
 }
 
-static int make_descriptors(struct run *run, struct program_args *args, bool piped, struct failure *f)
+/*
+ * Makes a terminal in the sandbox. The slot keeps its other side. The directory was opened before any program ran, and no name in it belongs
+ * to a program, so nothing that a program makes is followed.
+ */
+static int make_terminal(struct run *run, struct program_args *args, struct terminal_size size, struct failure *f)
+{
+	int unlocked = 0;
+	run->terminal = args->terminal = true;
+	run->out_fd = openat(run->box->terminals, "ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	if (run->out_fd < 0) /* ENOSPC: the sandbox, or the machine, has no more */
+		return fail(f, "terminal", "open");
+	if (ioctl(run->out_fd, TIOCSPTLCK, &unlocked) < 0 ||
+	    (args->stdin_fd = ioctl(run->out_fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC)) < 0)
+		return fail(f, "terminal", "unlock");
+	run_resize(run, size);
+	run->in_fd = fcntl(run->out_fd, F_DUPFD_CLOEXEC, 0);
+	args->out_fd = fcntl(args->stdin_fd, F_DUPFD_CLOEXEC, 0);
+	args->err_fd = fcntl(args->stdin_fd, F_DUPFD_CLOEXEC, 0);
+	return run->in_fd < 0 || args->out_fd < 0 || args->err_fd < 0 ? fail(f, "terminal", "descriptors") : 0;
+}
+
+void run_resize(const struct run *run, struct terminal_size size)
+{
+	struct winsize to = {.ws_row = size.rows, .ws_col = size.columns};
+	if (run->terminal && run->out_fd >= 0)
+		ioctl(run->out_fd, TIOCSWINSZ, &to); /* sends SIGWINCH to the programs in the foreground of the terminal */
+}
+
+static int make_descriptors(struct run *run, struct program_args *args, bool piped, const struct terminal_size *size, struct failure *f)
 {
 	uid_t uid = run->box->lane->uid;
-	if (!piped)
+	if (size && make_terminal(run, args, *size, f) < 0)
+		return -1;
+	if (!size && !piped)
 		args->stdin_fd = run->stdin_fd = (int)syscall(__NR_memfd_create, "stdin", 3u /* CLOEXEC, ALLOW_SEALING */);
-	else if (make_pipe(&args->stdin_fd, &run->in_fd, 1, uid) < 0)
+	else if (!size && make_pipe(&args->stdin_fd, &run->in_fd, 1, uid) < 0)
 		return fail(f, "box", "pipe of the input");
 	args->go = run->go = eventfd(0, EFD_CLOEXEC);
 	args->ready = run->ready = eventfd(0, EFD_CLOEXEC);
 	if (args->stdin_fd < 0 || run->go < 0 || run->ready < 0)
 		return fail(f, "box", "descriptors");
+	if (size)
+		return 0;
 	if (make_pipe(&run->out_fd, &args->out_fd, 0, uid) < 0 || make_pipe(&run->err_fd, &args->err_fd, 0, uid) < 0)
 		return fail(f, "box", "pipes");
 	return 0;
@@ -119,21 +152,52 @@ static void read_baseline(struct run *run)
 		}
 }
 
-static int build(const struct slot *s, struct run *run, struct program_args *args, bool piped, struct failure *f)
+/*
+ * Notes what the leaf of an earlier execution has, so that run_read() shows only what this run adds. The peak of memory begins anew. If it does
+ * not, because the kernel cannot do that, the peak of this run could hide behind an earlier one, so the leaf must not be used.
+ */
+static int read_base(struct run *run, struct failure *f)
+{
+	enum { SLACK = 1 << 20 /* what CPUs have charged in advance */ };
+	static const enum fact counted[] = {
+		FACT_MEMORY_HITS, FACT_OOM_EVENTS, FACT_OOM_KILLS, FACT_PIDS_REFUSED, FACT_MEMORY_NOW, FACT_KERNEL_NOW,
+	};
+	uint64_t peak;
+	leaf_reset_peak(run->leaf);
+	for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
+		if (leaf_read(run->box->groups, run->leaf, counted[i], &run->base[counted[i]]) < 0)
+			return fail(f, "cgroup", "%s before the step", fact_name(counted[i]));
+	if (leaf_read(run->box->groups, run->leaf, FACT_MEMORY_PEAK, &peak) < 0)
+		return fail(f, "cgroup", "memory peak before the step");
+	if (peak > run->base[FACT_MEMORY_NOW] + SLACK) {
+		run->leaf_unfit = true;
+		return fail_with(f, EBUSY, "cgroup", "memory peak cannot be reset");
+	}
+	run->base[FACT_MEMORY_PEAK] = run->base[FACT_MEMORY_LIMIT] = run->base[FACT_MEMORY_NOW];
+	run->outcome.kept_bytes = run->base[FACT_MEMORY_NOW];
+	/* On v2, the peak of processes cannot be reset. Only a higher one is that of this run. */
+	if (leaf_read(run->box->groups, run->leaf, FACT_PIDS_PEAK, &peak) == 0)
+		run->earlier_pids_peak = peak;
+	return 0;
+}
+
+static int build(const struct slot *s, struct run *run, struct program_args *args, bool piped, const struct terminal_size *size, struct failure *f)
 {
 	const struct launcher *l = s->launcher;
 	if (leaf_make(run->box->groups, run->leaf, f) < 0)
 		return -1;
+	if (run->leaf->kind == LEAF_OF_HOLDER && read_base(run, f) < 0)
+		return -1;
 	if (l->signal_map >= 0 && signals_watch(l->signal_map, run->leaf->id, s->number) < 0)
 		return fail(f, "bpf", "watch the box");
-	if (make_descriptors(run, args, piped, f) < 0 || start_child(s, run, args, f) < 0)
+	if (make_descriptors(run, args, piped, size, f) < 0 || start_child(s, run, args, f) < 0)
 		return -1;
 	controls_read(s, run);
 	read_baseline(run);
 	return 0;
 }
 
-int run_build(struct slot *s, struct run *run, struct box *b, bool piped, struct failure *f)
+static int build_on_lane(struct slot *s, struct run *run, struct box *b, bool piped, const struct terminal_size *size, struct failure *f)
 {
 	struct program_args args = {.stdin_fd = -1, .out_fd = -1, .err_fd = -1};
 	*run = (struct run){
@@ -145,12 +209,22 @@ int run_build(struct slot *s, struct run *run, struct box *b, bool piped, struct
 		return fail_with(f, EBUSY, "box", "no free run lane");
 	run->leaf = &run->lane->leaf;
 	run->exec_args = run->lane->exec_args;
-	int done = build(s, run, &args, piped, f);
-	if (piped)
+	int done = build(s, run, &args, piped, size, f);
+	if (piped || size)
 		close_fd(&args.stdin_fd);
 	close_fd(&args.out_fd);
 	close_fd(&args.err_fd);
 	return done;
+}
+
+int run_build(struct slot *s, struct run *run, struct box *b, bool piped, struct failure *f)
+{
+	return build_on_lane(s, run, b, piped, NULL, f);
+}
+
+int run_build_attached(struct slot *s, struct run *run, struct box *b, bool piped, const struct terminal_size *size, struct failure *f)
+{
+	return build_on_lane(s, run, b, piped, size, f);
 }
 
 int build_box_and_run(struct slot *s, struct box *b, struct run *run, const struct shape *shape, bool piped, struct failure *f)
@@ -183,6 +257,8 @@ static char *copy_string(struct exec_args *shared, size_t *used, struct bytes te
 	return to;
 }
 
+static const char home[] = "/home/user"; /* of the user of a sandbox */
+
 static int fill_exec_args(struct exec_args *shared, const struct request *r, bool runtime, struct failure *f)
 {
 	const struct bytes *arg = runtime ? r->park_arg : r->arg;
@@ -208,6 +284,11 @@ static int fill_exec_args(struct exec_args *shared, const struct request *r, boo
 	}
 	size_t used = 0;
 	shared->runtime = runtime;
+	shared->search = r->sandbox.size;
+	if (r->cwd.size && !(shared->directory = copy_string(shared, &used, r->cwd)))
+		return fail_with(f, E2BIG, "request", "directory");
+	if (r->sandbox.size && !r->cwd.size && !(shared->directory = copy_string(shared, &used, (struct bytes){(const uint8_t *)home, strlen(home)})))
+		return fail_with(f, E2BIG, "request", "directory");
 	for (unsigned i = 0; i < (runtime ? r->park_args : r->args); i++)
 		if (!(shared->argv[i] = copy_string(shared, &used, arg[i])))
 			return fail_with(f, E2BIG, "request", "arguments");
@@ -234,7 +315,7 @@ static int apply_limits(struct run *run, const struct request *r, struct failure
 {
 	const uint64_t *n = r->number;
 	uint64_t memory, pids;
-	if (leaf_limit(run->box->groups, run->leaf, n[KEY_MEMORY_BYTES], n[KEY_PROCESSES], f) < 0)
+	if (leaf_limit(run->box->groups, run->leaf, n[KEY_MEMORY_BYTES] + run->base[FACT_MEMORY_LIMIT], n[KEY_PROCESSES], f) < 0)
 		return -1;
 	bool read = run_read(run, FACT_MEMORY_LIMIT, &memory) == 0;
 	bool same = read && memory <= n[KEY_MEMORY_BYTES] && memory + 65536 > n[KEY_MEMORY_BYTES];
@@ -322,7 +403,10 @@ int run_start(struct run *run, struct failure *f)
 
 void run_kill(struct run *run)
 {
-	box_kill(run->box); /* this is the only run in its box */
+	if (run->box->attached)
+		leaf_kill(run->leaf);
+	else
+		box_kill(run->box); /* this is the only run in its box */
 	/* The program is in the pid namespace of the box, so this kill has an effect only if the kernel made no namespace (controls.c). */
 	if (run->program_fd >= 0)
 		syscall(__NR_pidfd_send_signal, run->program_fd, SIGKILL, NULL, 0);
@@ -340,22 +424,28 @@ static void release_leaf(const struct slot *s, struct run *run, struct teardown 
 	const struct groups *g = run->box->groups;
 	struct signal_counts unused;
 	uint64_t value;
-	if (run_read(run, FACT_POPULATED, &value) == 0)
+	if (run->outcome.processes_left) /* those run on, and are not left of the step */
+		value = 0, t->populated = 0;
+	else if (run_read(run, FACT_POPULATED, &value) == 0)
 		t->populated = value != 0;
-	if (run_read(run, FACT_PIDS_CURRENT, &t->pids_left) < 0)
+	if (!run->outcome.processes_left && run_read(run, FACT_PIDS_CURRENT, &t->pids_left) < 0)
 		teardown_error(t, fact_name(FACT_PIDS_CURRENT), errno);
 	if (t->pids_left) {
 		int tasks = leaf_tasks(g, run->leaf, NULL, 0);
 		t->zombies = (uint64_t)tasks < t->pids_left ? (int)(t->pids_left - (uint64_t)tasks) : 0;
 	}
-	int64_t charged = t->reaped ? leaf_wait_uncharged(g, run->leaf, s->work_shared) : 0;
+	bool waits = t->reaped && run->leaf->kind == LEAF_OF_RUN; /* a sandbox has files, and a pool of leaves */
+	int64_t charged = waits ? leaf_wait_uncharged(g, run->leaf, s->work_shared) : 0;
 	if (charged < 0)
 		teardown_error(t, "memory after the end", errno);
 	else if (charged > 0)
 		teardown_leftover(t, "memory");
 	if (s->launcher->signal_map >= 0)
 		signals_take(s->launcher->signal_map, run->leaf->id, &unused);
-	leaf_release(g, run->leaf, teardown_leftover, t);
+	if (run->leaf->kind == LEAF_OF_RUN)
+		leaf_release(g, run->leaf, teardown_leftover, t);
+	else
+		leaf_close(g, run->leaf);
 }
 
 void run_destroy(const struct slot *s, struct run *run, struct teardown *t)

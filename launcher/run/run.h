@@ -35,6 +35,7 @@ struct outcome {
 	uint64_t output_bytes[2]; /* bytes of stdout and stderr, forwarded or not */
 	uint64_t last_output_ns; /* the time of the last output; 0: there was none */
 	bool read_error;         /* a pipe could not be read to its end */
+	uint64_t processes_left; /* in a sandbox: processes and threads that run on after the step */
 	uint64_t survivors;      /* processes and threads of the run that were left when the program ended by itself */
 	uint64_t kernel_bytes;   /* the largest reading of the kernel memory of the run */
 	uint64_t walkable_bytes; /* the largest product of page tables and tasks that was read in the run (supervise/limits.c) */
@@ -69,6 +70,15 @@ struct run {
 	bool runtime; /* the program is a runtime that has started and waits for its step */
 	const char *control[CONTROL_COUNT]; /* "": the control holds; NULL: it was not read; otherwise the reason why it is missing */
 	uint64_t base_cpu_usec, base_full_usec, base_some_usec; /* counters at the start of the step: see read_baseline() */
+	/*
+	 * Values that the leaf had before this run, which run_read() subtracts: in a sandbox, a leaf serves one execution after the other, and
+	 * files of earlier ones stay charged to it. Otherwise all are 0.
+	 */
+	uint64_t base[FACT_COUNT];
+	bool leaf_unfit; /* the leaf must serve no further run, because its peak cannot be reset */
+	uint64_t earlier_pids_peak; /* the peak of processes that the leaf had before this run */
+	bool terminal; /* out_fd and in_fd are the terminal of the program */
+	bool leaves; /* processes that outlive the program stay (LEAVE_PROCESSES) */
 	int base_errno; /* the errno if one of these counters could not be read; otherwise 0 */
 	const struct request *request; /* what the program executes, and its limits; set before run_prepare() */
 	struct queue *out;             /* where the output is queued; set before run_start() */
@@ -83,6 +93,17 @@ struct run {
  * Returns -1 with the failure, after which the caller ends and destroys what was built.
  */
 int run_build(struct slot *s, struct run *run, struct box *b, bool piped, struct failure *f);
+/* The size of a terminal. */
+struct terminal_size {
+	uint16_t rows, columns;
+};
+/*
+ * Parks a program in a sandbox, in the leaf whose name the run lane has. It has a terminal if `size` is not NULL. Otherwise the same holds
+ * as for run_build().
+ */
+int run_build_attached(struct slot *s, struct run *run, struct box *b, bool piped, const struct terminal_size *size, struct failure *f);
+/* Gives the terminal of the run another size. */
+void run_resize(const struct run *run, struct terminal_size size);
 /* Kills all processes of the run, and does not wait for their end. */
 void run_kill(struct run *run);
 /* Kills all processes of the run, and reaps its program. */
@@ -111,10 +132,14 @@ int run_prepare(struct run *run, struct failure *f);
 /* Sends the start signal. */
 int run_start(struct run *run, struct failure *f);
 
-/* Reads a fact of the run. Returns -1 with errno on failure, like leaf_read(). */
+/* Reads a fact of the run, without what the leaf had before it. Returns -1 with errno on failure, like leaf_read(). */
 static inline int run_read(const struct run *run, enum fact fact, uint64_t *value)
 {
-	return leaf_read(run->box->groups, run->leaf, fact, value);
+	if (leaf_read(run->box->groups, run->leaf, fact, value) < 0)
+		return -1;
+	if (*value != UINT64_MAX)
+		*value -= *value < run->base[fact] ? *value : run->base[fact];
+	return 0;
 }
 
 /* ---- controls.c ---- */

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "run/samples.h"
 
+#include "run/run.h"
+
 enum { SLACK_SHARE = 8 };
 _Static_assert(SAMPLES_MAX % 2 == 0, "halve() takes pairs");
 
@@ -55,15 +57,14 @@ static void add_sample(struct samples *s, struct sample one)
 	s->list[s->count++] = one;
 }
 
-void samples_take(struct samples *s, const struct groups *g, const struct leaf *leaf, uint64_t exec_ns, uint64_t base_cpu_usec,
-		  uint64_t now)
+void samples_take(struct samples *s, const struct run *run, uint64_t now)
 {
-	uint64_t cpu, memory;
+	uint64_t cpu, memory, exec_ns = run->exec_args->exec_ns;
 	s->next_ns = now + s->interval_ns;
 	/* Before the exec there is nothing to show. If a counter cannot be read, there is no sample: no verdict depends on it. */
-	if (!exec_ns || now <= exec_ns || leaf_read(g, leaf, FACT_MEMORY_NOW, &memory) < 0 || leaf_read(g, leaf, FACT_CPU_USEC, &cpu) < 0)
+	if (!exec_ns || now <= exec_ns || run_read(run, FACT_MEMORY_NOW, &memory) < 0 || run_read(run, FACT_CPU_USEC, &cpu) < 0)
 		return;
-	add_sample(s, (struct sample){(now - exec_ns) / 1000, cpu > base_cpu_usec ? cpu - base_cpu_usec : 0, memory});
+	add_sample(s, (struct sample){(now - exec_ns) / 1000, cpu > run->base_cpu_usec ? cpu - run->base_cpu_usec : 0, memory});
 }
 
 static void store64(uint8_t *p, uint64_t v)

@@ -29,9 +29,9 @@ void samples_start(struct samples *s, uint64_t start_ns, uint64_t interval_ms);
 uint64_t samples_deadline(const struct samples *s);
 /* Whether a sample may be taken now. It may come a little before its deadline, so that it shares a wake-up with something else. */
 bool samples_due(const struct samples *s, uint64_t now);
-/* Takes a sample. `exec_ns` is 0 before the exec; `base_cpu_usec` is the CPU time before the step. */
-void samples_take(struct samples *s, const struct groups *g, const struct leaf *leaf, uint64_t exec_ns, uint64_t base_cpu_usec,
-		  uint64_t now);
+/* Takes a sample of the run, if its program has been executed. */
+struct run;
+void samples_take(struct samples *s, const struct run *run, uint64_t now);
 /* Adds the samples, if there are any, to the frame that is being written. */
 void samples_report(const struct samples *s, struct queue *out);
 

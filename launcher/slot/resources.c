@@ -83,7 +83,9 @@ static int lane_open(struct slot *s, struct lane *lane, uid_t uid, struct failur
 static int run_lane_open(struct slot *s, unsigned number, struct failure *f)
 {
 	struct run_lane *lane = &s->run_lane[number];
-	leaf_name(&lane->leaf, s->number, number);
+	char name[32];
+	snprintf(name, sizeof name, "s%u-b%u", s->number, number);
+	leaf_name(&lane->leaf, LEAF_OF_RUN, name);
 	lane->exec_args = map_shared(EXEC_ARGS_BYTES, f);
 	return lane->exec_args ? 0 : -1;
 }
@@ -103,8 +105,8 @@ static int limit_resources(void)
 	return 0;
 }
 
-/* Confines the slot, once for all programs, which inherit the restrictions. The slot needs nothing of what it gives up here. */
-static int confine(struct failure *f)
+/* Once for all programs, which inherit the restrictions. */
+int slot_confine(enum seccomp_column whose, struct failure *f)
 {
 	/* Without a new session keyring, programs would have the launcher's. */
 	if (syscall(__NR_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
@@ -116,9 +118,46 @@ static int confine(struct failure *f)
 		return fail(f, "identity", "groups");
 	if (limit_resources() < 0)
 		return fail(f, "rlimit", "fixed");
-	if (seccomp_prepare(f) < 0)
+	if (seccomp_prepare(whose, f) < 0)
 		return -1;
 	return seccomp_enter() < 0 ? fail(f, "seccomp", "filter") : 0;
+}
+
+static int begin(struct slot *s, const struct launcher *l, unsigned number, struct failure *f)
+{
+	memset(s, 0, sizeof *s);
+	s->launcher = l;
+	s->number = number;
+	s->timeout_ms = BUILD_TIMEOUT_MS;
+	s->cpu_group_tasks = -1;
+	if ((s->dev_null = open("/dev/null", O_WRONLY | O_CLOEXEC)) < 0)
+		return fail(f, "device", "/dev/null");
+	s->self_pid_ns = open_proc(l, "self/ns/pid");
+	s->self_mount_ns = open_proc(l, "self/ns/mnt");
+	if (s->self_pid_ns < 0 || s->self_mount_ns < 0 || controls_prepare(s) < 0)
+		return fail(f, "namespaces", "open those of the slot");
+	s->run_lane[0].exec_args = map_shared(EXEC_ARGS_BYTES, f);
+	return s->run_lane[0].exec_args ? 0 : -1;
+}
+
+int slot_prepare_holder(struct slot *s, const struct launcher *l, unsigned number, unsigned holder, struct failure *f)
+{
+	if (begin(s, l, number, f) < 0)
+		return -1;
+	for (int i = 1; i < LANES; i++)
+		s->lane[i].in_use = true; /* there is only one */
+	if (lane_open(s, &s->lane[0], l->uid_base + SLOTS_MAX * LANES + holder, f) < 0)
+		return -1;
+	return slot_mounts(s, s->mounts, sizeof s->mounts) < 0 ? fail(f, "mount", "list") : 0;
+}
+
+int slot_prepare_attached(struct slot *s, const struct launcher *l, unsigned number, struct failure *f)
+{
+	if (begin(s, l, number, f) < 0)
+		return -1;
+	if (slot_mounts(s, s->mounts, sizeof s->mounts) < 0)
+		return fail(f, "mount", "list");
+	return slot_confine(SECCOMP_SANDBOX, f);
 }
 
 int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, struct failure *f)
@@ -151,5 +190,5 @@ int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, stru
 			return -1;
 	if (slot_mounts(s, s->mounts, sizeof s->mounts) < 0)
 		return fail(f, "mount", "list");
-	return confine(f);
+	return slot_confine(SECCOMP_SUBMISSION, f);
 }

@@ -8,6 +8,7 @@
 #include "box/init.h"
 #include "failure.h"
 #include "launcher.h"
+#include "seccomp.h"
 
 /*
  * What a slot owns for its life and lends to its boxes and runs. box/, run/ and supervise/ use it; slot.c, check.c and the benchmark
@@ -59,6 +60,14 @@ struct slot {
  * supplementary groups, no keyring of the launcher, fixed limits and the filter. This cannot be undone.
  */
 int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, struct failure *f);
+/*
+ * Both make the calling process part of a sandbox: its holder, which has one lane with the user of this number among the holders, or an
+ * attached slot, which has no lane of its own. The holder is confined later (slot_confine()), because it must first make its sandbox.
+ */
+int slot_prepare_holder(struct slot *s, const struct launcher *l, unsigned number, unsigned holder, struct failure *f);
+int slot_prepare_attached(struct slot *s, const struct launcher *l, unsigned number, struct failure *f);
+/* Takes from the process what it does not need, and installs its filter. */
+int slot_confine(enum seccomp_column whose, struct failure *f);
 /* Reads the slot's mountinfo as text. Returns -1 with errno on failure. */
 int slot_mounts(const struct slot *s, char *text, size_t size);
 /* Returns to the slot's own mount namespace from that of a box. Ends the process on failure, because a slot must not continue there. */

@@ -29,12 +29,13 @@
 #include "run/run.h"
 #include "seccomp.h"
 #include "slot/collect.h"
+#include "slot/connection.h"
 #include "supervise/supervise.h"
 #include "wire/wire.h"
 
 enum {
 	BODY_RETAINED_BYTES = 64 * 1024, /* the memory of a larger body is freed after its request */
-	FRAME_TIMEOUT_MS = 10000, FLUSH_TIMEOUT_MS = 30000, RUNTIME_CHECK_MS = 1000,
+	RUNTIME_CHECK_MS = 1000,
 	PREBUILD_TIMEOUT_MS = 50,
 	/*
 	 * Each step that leaves a page in a shared work directory leaves a cgroup that the kernel cannot free before the
@@ -85,15 +86,6 @@ struct session {
 	struct shape new_work_shape, same_work_shape; /* sizes of the last step with a new work directory, and of the last with KEEP_WORK */
 	bool has_leftovers;         /* something could not be removed */
 };
-
-/* Whether SIGTERM has arrived. The signal also ends every wait. */
-static volatile int slot_stopping;
-
-static void stop(int sig)
-{
-	(void)sig;
-	slot_stopping = 1;
-}
 
 /*
  * ---- files for later steps ----
@@ -402,59 +394,6 @@ static void discard_work(struct session *session)
 
 /* ---- the connection ---- */
 
-/* Waits for `events` of `fd`. Returns -1 after the timeout (errno is ETIMEDOUT), after SIGTERM, or if the connection is closed. */
-static int await(int fd, short events, int timeout_ms)
-{
-	struct pollfd on = {.fd = fd, .events = events};
-	struct timespec wait = {timeout_ms / 1000, (timeout_ms % 1000) * 1000000L};
-	sigset_t none;
-	sigemptyset(&none);
-	int n;
-	errno = ECANCELED;
-	if (slot_stopping) /* if SIGTERM arrived earlier, no second signal will interrupt this wait */
-		return -1;
-	while ((n = ppoll(&on, 1, timeout_ms < 0 ? NULL : &wait, &none)) < 0 && errno == EINTR && !slot_stopping)
-		continue;
-	errno = n == 0 ? ETIMEDOUT : ECANCELED;
-	return n > 0 && !slot_stopping && (on.revents & events) ? 0 : -1;
-}
-
-/* Sends the whole queue. Returns -1 if the client has disconnected or does not read, or after SIGTERM. */
-static int flush_all(struct session *session)
-{
-	while (queue_flush(&session->out, session->connection) == 0) {
-		if (queue_empty(&session->out))
-			return 0;
-		if (await(session->connection, POLLOUT, FLUSH_TIMEOUT_MS) < 0)
-			return -1;
-	}
-	return -1;
-}
-
-static int read_exactly(int fd, uint8_t *to, size_t size, int first_wait_ms)
-{
-	for (size_t done = 0; done < size;) {
-		ssize_t n = recv(fd, to + done, size - done, MSG_DONTWAIT);
-		if (n > 0) {
-			done += (size_t)n;
-			first_wait_ms = FRAME_TIMEOUT_MS;
-		} else if (n == 0 || (errno != EAGAIN && errno != EINTR) || await(fd, POLLIN, first_wait_ms) < 0) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
-static int refuse(struct session *session, const char *reason, const char *object)
-{
-	queue_frame(&session->out, FRAME_REFUSED);
-	queue_text(&session->out, KEY_REASON, reason);
-	queue_text(&session->out, KEY_OBJECT, object);
-	queue_frame_end(&session->out);
-	flush_all(session);
-	return -1;
-}
-
 /* Skips INPUT and SIGNAL frames, which were for a program that has ended, until the header of another frame has arrived. */
 static int skip_input(struct session *session)
 {
@@ -483,18 +422,20 @@ static int read_request(struct session *session, enum frame *frame, struct reque
 	size_t size = (size_t)header[0] | (size_t)header[1] << 8 | (size_t)header[2] << 16 | (size_t)header[3] << 24;
 	*frame = header[4];
 	if (*frame != FRAME_STEP && *frame != FRAME_PARK && *frame != FRAME_PEER)
-		return refuse(session, "unknown frame", "");
+		return refuse_request(&session->out, session->connection, "unknown frame", "");
 	const char *name = *frame == FRAME_STEP ? "STEP" : *frame == FRAME_PARK ? "PARK" : "PEER";
 	if (size > FRAME_MAX)
-		return refuse(session, "frame too large", name);
+		return refuse_request(&session->out, session->connection, "frame too large", name);
 	if (area_grow(&session->body, size > BODY_RETAINED_BYTES ? size : BODY_RETAINED_BYTES) < 0)
-		return refuse(session, "out of memory", name);
+		return refuse_request(&session->out, session->connection, "out of memory", name);
 	if (read_exactly(session->connection, session->body.data, size, FRAME_TIMEOUT_MS) < 0)
 		return -1;
 	if (request_parse(*frame, session->body.data, size, r, &why) < 0)
-		return refuse(session, why.reason, why.object);
+		return refuse_request(&session->out, session->connection, why.reason, why.object);
+	if (r->sandbox.size)
+		return refuse_request(&session->out, session->connection, "only on the socket of sandboxes", "SANDBOX");
 	const char *reason = use_file_set(session, r);
-	return reason ? refuse(session, reason, "KEEP_FILES") : 0;
+	return reason ? refuse_request(&session->out, session->connection, reason, "KEEP_FILES") : 0;
 }
 
 static void drop_peer(struct session *session)
@@ -532,43 +473,17 @@ static int next_request(struct session *session, enum frame *frame, struct reque
 		return 0;
 	session->peer = malloc(sizeof *session->peer);
 	if (!session->peer)
-		return refuse(session, "out of memory", "PEER");
+		return refuse_request(&session->out, session->connection, "out of memory", "PEER");
 	*session->peer = *r;
 	session->peer_body = session->body;
 	session->body = (struct area){0};
 	if (read_request(session, frame, r) < 0)
 		return -1;
 	if (*frame != FRAME_STEP)
-		return refuse(session, "a STEP must follow", "PEER");
+		return refuse_request(&session->out, session->connection, "a STEP must follow", "PEER");
 	if (r->stdin_data.size || r->number[KEY_LIVE_STDIN] || r->number[KEY_MORE] || r->number[KEY_COLLECT])
-		return refuse(session, "with a PEER, a STEP has no input, files to collect, or step after it", "STEP");
+		return refuse_request(&session->out, session->connection, "with a PEER, a STEP has no input, files to collect, or step after it", "STEP");
 	return 0;
-}
-
-static void send_hello(struct session *session)
-{
-	const struct launcher *l = session->slot.launcher;
-	queue_frame(&session->out, FRAME_HELLO);
-	queue_int(&session->out, KEY_PROTOCOL, PROTOCOL_VERSION);
-	queue_text(&session->out, KEY_BUILD, l->build);
-	queue_int(&session->out, KEY_SLOT, session->slot.number);
-	queue_text(&session->out, KEY_BACKEND, groups_backend(&l->groups));
-	queue_text(&session->out, KEY_SIGNAL_SOURCE, l->signal_map >= 0 ? "bpf" : "none");
-	queue_int(&session->out, KEY_PRESSURE, l->groups.pressure);
-	queue_text(&session->out, KEY_SECCOMP_POLICY, SECCOMP_POLICY);
-	queue_text(&session->out, KEY_PIDFD_MODE, "native");
-	queue_text(&session->out, KEY_KERNEL, l->kernel);
-	queue_frame_end(&session->out);
-}
-
-static void send_failed(struct session *session, const struct failure *f)
-{
-	queue_frame(&session->out, FRAME_FAILED);
-	queue_text(&session->out, KEY_STEP_NAME, f->step);
-	queue_text(&session->out, KEY_STEP_OBJECT, f->object);
-	queue_int(&session->out, KEY_STEP_ERRNO, (uint64_t)f->err);
-	queue_frame_end(&session->out);
-	flush_all(session);
 }
 
 static void send_parked(struct session *session, const struct parked *p)
@@ -580,23 +495,6 @@ static void send_parked(struct session *session, const struct parked *p)
 	queue_int(&session->out, KEY_WAITING, p && p->request);
 	queue_int(&session->out, KEY_WAITING_BYTES, memory);
 	queue_frame_end(&session->out);
-}
-
-static void send_teardown(struct queue *out, const struct teardown *t)
-{
-	queue_frame(out, FRAME_TEARDOWN);
-	queue_int(out, KEY_REAPED, t->reaped);
-	if (t->populated >= 0)
-		queue_int(out, KEY_POPULATED, (uint64_t)t->populated);
-	queue_int(out, KEY_PIDS_LEFT, t->pids_left);
-	queue_int(out, KEY_ZOMBIES, (uint64_t)t->zombies);
-	for (unsigned i = 0; i < t->mounts; i++)
-		queue_text(out, KEY_RESIDUAL_MOUNT, t->mount[i]);
-	for (unsigned i = 0; i < t->leftovers; i++)
-		queue_text(out, KEY_GROUP_LEFT, t->leftover[i]);
-	for (unsigned i = 0; i < t->errors; i++)
-		queue_text(out, KEY_COLLECTION_ERROR, t->error[i]);
-	queue_frame_end(out);
 }
 
 /* ---- serving requests ---- */
@@ -655,7 +553,7 @@ static void serve_step(struct session *session, const struct request *r)
 		run->request = r;
 		run->out = &session->out;
 		struct client client = {
-			.connection = session->connection, .out = &session->out, .input = r->number[KEY_LIVE_STDIN] ? &session->input : NULL,
+			.connection = session->connection, .holder = -1, .out = &session->out, .input = r->number[KEY_LIVE_STDIN] ? &session->input : NULL,
 			.stopping = &slot_stopping, .on_start = more ? prebuild_next_box : NULL, .context = session,
 		};
 		supervise(&session->slot, &run, 1, &client);
@@ -685,7 +583,7 @@ static void serve_pair(struct session *session, const struct request *step)
 
 	session->work_used = true;
 	if (build_pair(session, r, &f) == 0) {
-		struct client client = {.connection = session->connection, .out = &session->out, .stopping = &slot_stopping};
+		struct client client = {.connection = session->connection, .holder = -1, .out = &session->out, .stopping = &slot_stopping};
 		for (int i = 0; i < 2; i++) {
 			run[i]->request = r[i];
 			run[i]->out = i == 0 ? &session->out : &peer_out;
@@ -718,34 +616,6 @@ static void serve_park(struct session *session, const struct request *r)
 	send_parked(session, p);
 }
 
-/*
- * Gives the slot the highest priority, for hosts without the cpu controller: a slot must get CPU time to kill its box, even if 64
- * programs run there. Children do not inherit the priority. Where root may not set it either (in a container), a kill comes some time
- * slices later.
- */
-static void raise_priority(void)
-{
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} attributes = {.size = sizeof attributes, .flags = 1 /* reset on fork */, .nice = -20};
-	syscall(__NR_sched_setattr, 0, &attributes, 0);
-}
-
-/*
- * Gives the tables of descriptors of all programs the same size. A process gets a table of the size that the highest descriptor of its
- * parent needs, and can read that size (FDSize in /proc/self/status), which would show how many descriptors the slot has, for example
- * for other boxes. So the slot always has one descriptor that is higher than all others.
- */
-static int fix_descriptor_table(const struct launcher *l, struct failure *f)
-{
-	enum { HIGHEST = 255 };
-	return dup3(l->proc, HIGHEST, O_CLOEXEC) == HIGHEST ? 0 : fail(f, "slot", "descriptor %d", HIGHEST);
-}
-
 /* Whether something of an earlier box is left, so that this slot must not serve another request. */
 static bool leaves_something(const struct session *session)
 {
@@ -757,35 +627,23 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 	static struct area area;
 	struct session *session = area_of(&area, sizeof *session);
 	struct failure f = {0};
-	struct sigaction action = {.sa_handler = stop};
-	sigset_t term;
 
-	sigaction(SIGTERM, &action, NULL);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL);
-	sigemptyset(&term);
-	sigaddset(&term, SIGTERM);
-	sigprocmask(SIG_BLOCK, &term, NULL); /* unblocked only in ppoll() */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != launcher) /* the launcher died before PR_SET_PDEATHSIG */
+	if (begin_process(launcher) < 0)
 		return 1;
-	prctl(PR_SET_DUMPABLE, 0);
 	session->connection = connection;
 	session->new_work_shape = first_shape;
-	raise_priority();
 
 	if (fix_descriptor_table(l, &f) < 0 || slot_prepare(&session->slot, l, number, &f) < 0 ||
 	    groups_join(&l->groups, number, &session->slot.cpu_group_tasks, &f) < 0 ||
 	    park_on_new_work(session, &session->new_work_shape, &f) < 0) {
 		fprintf(stderr, "assay-launcher: slot %u: %s %s: %s\n", number, f.step, f.object, strerror(f.err));
-		send_failed(session, &f);
+		send_failed(&session->out, session->connection, &f);
 		discard_work(session);
 		return 1;
 	}
-	send_hello(session);
+	send_hello(&session->out, l, number);
 	enum frame frame;
-	while (flush_all(session) == 0 && !leaves_something(session) && next_request(session, &frame, &session->request) == 0) {
+	while (flush_all(&session->out, session->connection) == 0 && !leaves_something(session) && next_request(session, &frame, &session->request) == 0) {
 		memset(session->run, 0, sizeof session->run); /* those of the request before, if there was one */
 		if (frame == FRAME_PARK)
 			serve_park(session, &session->request);
@@ -793,7 +651,7 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 			serve_pair(session, &session->request);
 		else
 			serve_step(session, &session->request);
-		if (flush_all(session) < 0)
+		if (flush_all(&session->out, session->connection) < 0)
 			break;
 		if (session->body.size > BODY_RETAINED_BYTES)
 			area_free(&session->body);

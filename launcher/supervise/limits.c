@@ -38,6 +38,28 @@ void set_limits(struct watch *w)
 	plan_lock_checks(w);
 }
 
+void pause_limits(struct watch *w, uint64_t now)
+{
+	if (!w->paused_at)
+		w->paused_at = now;
+}
+
+void resume_limits(struct watch *w, uint64_t now)
+{
+	if (!w->paused_at)
+		return;
+	uint64_t paused = now - w->paused_at;
+	w->paused_at = 0;
+	w->paused_ns += paused;
+	for (int d = 0; d < DEADLINES_OF_LIMITS; d++)
+		if (w->deadline[d] != NEVER)
+			w->deadline[d] += paused;
+	if (w->uncharge_by) {
+		w->uncharge_by += paused;
+		w->uncharge_end += paused;
+	}
+}
+
 void clear_limits(struct watch *w)
 {
 	for (int d = 0; d < DEADLINES_OF_LIMITS; d++)
@@ -49,7 +71,7 @@ void clear_limits(struct watch *w)
 /* Wall time counts from the exec. On a busy machine, the exec can come long after the start signal. */
 void check_wall(struct watch *w, uint64_t now)
 {
-	uint64_t from = w->run->exec_args->exec_ns, limit = w->request->number[KEY_WALL_MS] * 1000000;
+	uint64_t exec_ns = w->run->exec_args->exec_ns, from = exec_ns ? exec_ns + w->paused_ns : 0, limit = w->request->number[KEY_WALL_MS] * 1000000;
 	if (from && now < from + limit)
 		w->deadline[DEADLINE_WALL] = from + limit;
 	else
@@ -80,7 +102,7 @@ void check_cpu(struct watch *w, uint64_t now)
 void take_sample(struct watch *w, uint64_t now)
 {
 	const struct run *run = w->run;
-	samples_take(&w->o->samples, run->box->groups, run->leaf, run->exec_args->exec_ns, run->base_cpu_usec, now);
+	samples_take(&w->o->samples, run, now);
 	w->deadline[DEADLINE_SAMPLE] = samples_deadline(&w->o->samples);
 }
 

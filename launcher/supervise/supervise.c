@@ -49,7 +49,9 @@ static int bind_programs(struct watch *w, int programs, struct failure *f)
 	}
 	if (tasks > TASKS_MAX)
 		return fail_with(f, EINVAL, "cpus", "%d threads of a runtime", tasks);
-	if (cpus_acquire(l->cpus, w->slot->number, task, tasks, w->request->number[KEY_CPUS], &w->cpus, f) < 0)
+	/* Sandboxes live long and mostly wait, so their executions are not bound; groups share CPU time among them. */
+	uint64_t wanted = w->run->box->attached ? UINT64_MAX : w->request->number[KEY_CPUS];
+	if (cpus_acquire(l->cpus, w->slot->number, task, tasks, wanted, &w->cpus, f) < 0)
 		return -1;
 	for (int i = 1; i < programs; i++)
 		w[i].cpus = w->cpus;
@@ -77,6 +79,7 @@ static int start_programs(struct watch *w, int programs, struct failure *f)
 enum {
 	READS_PER_FRAME = 256,
 	READ_PAUSE_NS = 2000000,
+	PACED_BYTES = 128 * 1024, /* how many bytes of a paced program may wait for the client */
 };
 
 static void count_output(struct watch *w, int stream, size_t size)
@@ -85,9 +88,15 @@ static void count_output(struct watch *w, int stream, size_t size)
 	w->o->last_output_ns = now_ns();
 }
 
+/* Whether the program waits for the client to take its standard output. */
+static bool is_paced(const struct watch *w, int stream)
+{
+	return stream == 0 && w->request->number[KEY_PACED];
+}
+
 static uint64_t output_limit(const struct watch *w, int stream)
 {
-	return w->request->number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
+	return is_paced(w, stream) ? UINT64_MAX : w->request->number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
 }
 
 size_t queue_output(struct watch *w, int stream, const uint8_t *chunk, size_t size)
@@ -122,6 +131,9 @@ bool exceeds_output_limit(const struct watch *w, int stream)
  */
 static ssize_t discard_output(const struct watch *w, int fd)
 {
+	char chunk[4096];
+	if (w->run->terminal)
+		return read(fd, chunk, sizeof chunk);
 	return syscall(__NR_splice, fd, NULL, w->slot->dev_null, NULL, seccomp_key, SPLICE_F_NONBLOCK);
 }
 
@@ -159,7 +171,7 @@ static bool forward_output(struct watch *w, int *fd, int stream, int rounds)
 			continue;
 		if (n < 0 && err == EAGAIN)
 			return true;
-		if (n < 0)
+		if (n < 0 && !(w->run->terminal && err == EIO)) /* EIO: no process has the terminal any more */
 			w->o->read_error = true;
 		close(*fd);
 		*fd = -1;
@@ -179,6 +191,13 @@ void read_stream(struct watch *w, int stream)
 	bool open = forward_output(w, fd, stream, READS_PER_ROUND);
 	if (open && (at_output_limit(w, stream) || w->o->output_bytes[stream] - before < READ_AT_ONCE))
 		w->deadline[DEADLINE_STDOUT + stream] = now_ns() + READ_PAUSE_NS;
+}
+
+/* Reads what both pipes contain now. Processes that stay can still have them open. */
+static void read_rest(struct watch *w)
+{
+	for (int stream = 0; stream < 2; stream++)
+		forward_output(w, stream == 0 ? &w->run->out_fd : &w->run->err_fd, stream, READS_PER_ROUND);
 }
 
 /*
@@ -210,6 +229,7 @@ static void drain_pipes(struct watch *w)
  * wait.
  */
 
+enum { RESIZE_BYTES = 4 };
 enum { EXEC_CHECK_NS = 500000 /* how often the slot looks whether the exec has come, while a signal waits for it */ };
 
 static size_t body_size(const struct input *in)
@@ -233,6 +253,8 @@ bool input_valid(const struct input *in)
 {
 	if (in->received < FRAME_HEADER)
 		return true;
+	if (in->header[4] == FRAME_RESIZE)
+		return body_size(in) == RESIZE_BYTES;
 	return in->header[4] == FRAME_INPUT ? body_size(in) <= INPUT_MAX : in->header[4] == FRAME_SIGNAL && body_size(in) == 1;
 }
 
@@ -243,6 +265,29 @@ bool input_complete(const struct input *in)
 
 /* Whether a part of the last INPUT has not been written to the pipe of the program. */
 static bool input_is_pending(const struct input *in) { return in->begin < in->end; }
+
+/*
+ * Tells the client that the INPUT was taken. The client has few of them under way at a time, so that its connection never fills with input
+ * that the program does not read, and it can always end the step.
+ */
+static void input_taken(struct watch *w)
+{
+	if (!w->run->box->attached)
+		return;
+	queue_frame(w->client->out, FRAME_TAKEN);
+	queue_frame_end(w->client->out);
+}
+
+/* A terminal has no end of input; the character for it ends what reads a line. */
+static void end_input(struct watch *w)
+{
+	static const char end = 4;
+	if (w->run->terminal && w->run->in_fd >= 0 && write(w->run->in_fd, &end, 1) < 0 && errno != EAGAIN)
+		close_fd(&w->run->in_fd);
+	if (!w->run->terminal)
+		close_fd(&w->run->in_fd);
+	input_taken(w);
+}
 
 /* Writes the rest of the last INPUT to the program, or discards it if the program has closed its input. */
 static void input_write(struct watch *w)
@@ -261,6 +306,7 @@ static void input_write(struct watch *w)
 			in->begin += (size_t)n;
 	}
 	in->begin = in->end = 0;
+	input_taken(w);
 }
 
 /*
@@ -295,10 +341,13 @@ static int handle_frame(struct watch *w)
 	struct input *in = w->client->input;
 	size_t size = body_size(in);
 	in->received = 0;
-	if (in->header[4] == FRAME_SIGNAL) {
+	if (in->header[4] == FRAME_SIGNAL)
 		return handle_signal(w, in->body[0]);
+	if (in->header[4] == FRAME_RESIZE) {
+		const uint8_t *b = in->body;
+		run_resize(w->run, (struct terminal_size){(uint16_t)(b[0] | b[1] << 8), (uint16_t)(b[2] | b[3] << 8)});
 	} else if (size == 0) {
-		close_fd(&w->run->in_fd);
+		end_input(w);
 	} else {
 		in->end = size;
 		input_write(w);
@@ -334,6 +383,9 @@ static void read_exec_args(struct watch *w)
 	if (!strncmp(exec_args->failure.step, "exec", sizeof exec_args->failure.step))
 		fail_with(&w->o->failure, exec_args->failure.err, "exec", "%.*s", name->size < 80 ? (int)name->size : 80,
 			  (const char *)name->data);
+	else if (!strncmp(exec_args->failure.step, "chdir", sizeof exec_args->failure.step))
+		fail_with(&w->o->failure, exec_args->failure.err, "cwd", "%.*s", w->request->cwd.size < 80 ? (int)w->request->cwd.size : 80,
+			  w->request->cwd.size ? (const char *)w->request->cwd.data : "");
 	else if (exec_args->failure.step[0])
 		fail_with(&w->o->failure, exec_args->failure.err, "box", "%.31s %.31s", exec_args->failure.step, exec_args->failure.object);
 	else if (!exec_args->exec_ns)
@@ -343,6 +395,8 @@ static void read_exec_args(struct watch *w)
 		same = same && (!exec_args->set[r] || !memcmp(&exec_args->read[r], &exec_args->rlimit[r], sizeof exec_args->read[r]));
 	control_note(w->run, CONTROL_resource_limits, same ? NULL : "read back differently");
 	uint64_t from = exec_args->exec_ns ? exec_args->exec_ns : w->run->start_ns;
+	resume_limits(w, w->o->ended_ns);
+	from += w->paused_ns;
 	w->o->wall_ns = w->o->ended_ns > from ? w->o->ended_ns - from : 0;
 	memcpy(w->o->rlimit, exec_args->read, sizeof w->o->rlimit);
 }
@@ -440,6 +494,16 @@ static void end_run(struct watch *w)
 		relay_rest(w);
 }
 
+/* Ends the run of a program whose other processes stay in the sandbox. */
+static void leave_processes(struct watch *w)
+{
+	if (run_read(w->run, FACT_PIDS_CURRENT, &w->o->processes_left) < 0)
+		evidence_error(w->o, fact_name(FACT_PIDS_CURRENT), errno);
+	if (leaf_freeze(w->run->leaf, false) < 0) /* a check may have stopped them */
+		evidence_error(w->o, "cgroup.freeze", errno);
+	end_run(w);
+}
+
 /* The program has ended. If the run was not killed, and has no other processes, it is over. */
 static void end_program(struct watch *w)
 {
@@ -455,7 +519,9 @@ static void end_program(struct watch *w)
 		return;
 	bool clean = o->exited && o->code == 0;
 	w->init_lost = !clean && init_is_exiting(w);
-	if (!kill_survivors(w))
+	if (w->run->leaves && !o->failure.step)
+		leave_processes(w);
+	else if (!kill_survivors(w))
 		end_run(w);
 }
 
@@ -483,6 +549,9 @@ static void read_counters(struct watch *w)
 		if (!o->known[i] && errno != ENODATA && !(i == FACT_PIDS_PEAK && errno == EBADF))
 			evidence_error(o, fact_name(i), errno);
 	}
+	/* A peak that the leaf had before may be that of an earlier execution. */
+	if (w->run->earlier_pids_peak > 1 && o->fact[FACT_PIDS_PEAK] <= w->run->earlier_pids_peak)
+		o->known[FACT_PIDS_PEAK] = false;
 	if (w->run->base_errno)
 		evidence_error(o, "counters before the step", w->run->base_errno);
 	if (w->memory_limit)
@@ -509,13 +578,26 @@ static void collect_results(struct watch *w)
 	struct outcome *o = w->o;
 	if (w->unkillable)
 		return;
-	drain_pipes(w);
+	if (o->processes_left)
+		read_rest(w);
+	else
+		drain_pipes(w);
 	read_counters(w);
 	if (w->init_lost && !(o->known[FACT_OOM_KILLS] && o->fact[FACT_OOM_KILLS]) && !o->failure.step)
 		fail_with(&o->failure, ESRCH, "box", "the init was lost before the program ended");
 }
 
 /* ---- deadlines ---- */
+
+/*
+ * Whether all processes of a run in a sandbox have ended. The leaf shows that: the init of the sandbox lives on. After the kill of a
+ * program, the program itself must have been reaped as well.
+ */
+static bool is_emptied(const struct watch *w)
+{
+	uint64_t populated;
+	return w->run->box->attached && w->state == ENDING && run_read(w->run, FACT_POPULATED, &populated) == 0 && !populated;
+}
 
 enum {
 	FIRST_READ_NS = 2000000,  /* how long only the end is awaited: each wake-up that is saved shortens a run of 0.5 ms by 20 to 40 us */
@@ -528,7 +610,7 @@ static uint64_t next_deadline(const struct watch *w, int programs)
 {
 	uint64_t next = NEVER;
 	for (int i = 0; i < programs; i++)
-		for (int d = 0; d < DEADLINES; d++)
+		for (int d = w[i].paused_at ? DEADLINES_OF_LIMITS : 0; d < DEADLINES; d++)
 			if (w[i].deadline[d] < next)
 				next = w[i].deadline[d];
 	return next;
@@ -540,11 +622,13 @@ static struct timespec time_until(uint64_t deadline)
 	return (struct timespec){.tv_sec = (time_t)(wait / 1000000000u), .tv_nsec = (long)(wait % 1000000000u)};
 }
 
+static bool output_waits(const struct watch *w);
+
 static void read_stdout(struct watch *w, bool readable)
 {
 	if (w->pair)
 		relay_output(w, readable);
-	else if (readable)
+	else if (readable && !output_waits(w))
 		read_stream(w, 0);
 }
 
@@ -557,7 +641,12 @@ static void act(struct watch *w, enum deadline which, uint64_t now)
 	case DEADLINE_KERNEL_MEMORY: check_kernel_memory(w, now); break;
 	case DEADLINE_LOCKS: check_locks(w, now); break;
 	case DEADLINE_SAMPLE: take_sample(w, now); break;
-	case DEADLINE_HELP: help_killed_processes(w); break;
+	case DEADLINE_HELP:
+		if (is_emptied(w))
+			end_run(w);
+		else
+			help_killed_processes(w);
+		break;
 	case DEADLINE_PROGRESS: check_progress(w, now); break;
 	case DEADLINE_FIRST_READ: break; /* poll_program() now includes the output */
 	case DEADLINE_STDOUT: read_stdout(w, true); break;
@@ -576,7 +665,7 @@ static void act_on_deadlines(struct watch *w)
 	/* An OOM kill stays the reason if another limit is exceeded before the next look at the counter of OOM kills. */
 	if (w->deadline[DEADLINE_OOM] != NEVER && (now >= w->deadline[DEADLINE_WALL] || now >= w->deadline[DEADLINE_CPU]))
 		w->deadline[DEADLINE_OOM] = now;
-	for (int d = 0; d < DEADLINES; d++) {
+	for (int d = w->paused_at ? DEADLINES_OF_LIMITS : 0; d < DEADLINES; d++) {
 		bool early = d == DEADLINE_SAMPLE && w->deadline[d] != NEVER && samples_due(&w->o->samples, now);
 		if (!early && now < w->deadline[d])
 			continue;
@@ -590,6 +679,13 @@ static void act_on_deadlines(struct watch *w)
 /* Indices of the descriptors of one program in the list for poll. */
 enum { ON_END, ON_OUT, ON_ERR, ON_OOM, ON_IN, EVENTS };
 
+/* Whether a paced program must wait before more of its output is read. */
+static bool output_waits(const struct watch *w)
+{
+	const struct queue *out = w->client->out;
+	return is_paced(w, 0) && w->client->connection >= 0 && out->size - out->sent > PACED_BYTES;
+}
+
 static void poll_program(const struct watch *w, struct pollfd *on)
 {
 	const struct run *run = w->run;
@@ -597,10 +693,12 @@ static void poll_program(const struct watch *w, struct pollfd *on)
 	bool running = w->state == RUNNING;
 	/* Most programs write little and end at once, so at first only the end is awaited. */
 	bool reads = w->deadline[DEADLINE_FIRST_READ] == NEVER;
-	bool out = reads && w->deadline[DEADLINE_STDOUT] == NEVER && !(w->pair && relay_is_pending(w));
+	bool out = reads && w->deadline[DEADLINE_STDOUT] == NEVER && !(w->pair && relay_is_pending(w)) && !output_waits(w);
 	bool err = reads && w->deadline[DEADLINE_STDERR] == NEVER;
 	bool input = w->pair ? relayed_input_is_pending(w) : running && in && input_is_pending(in);
-	on[ON_END] = (struct pollfd){.fd = running ? run->program_fd : w->state == ENDING ? run->box->init_fd : -1, .events = POLLIN};
+	bool attached = run->box->attached; /* then cgroup.events of the leaf tells of the end of the last process */
+	int last = w->state != ENDING ? -1 : attached ? run->leaf->fact[FACT_POPULATED] : run->box->init_fd;
+	on[ON_END] = (struct pollfd){.fd = running ? run->program_fd : last, .events = running || !attached ? POLLIN : POLLPRI};
 	on[ON_OUT] = (struct pollfd){.fd = out ? run->out_fd : -1, .events = POLLIN};
 	on[ON_ERR] = (struct pollfd){.fd = err ? run->err_fd : -1, .events = POLLIN};
 	on[ON_OOM] = (struct pollfd){.fd = running ? run->leaf->oom_event : -1, .events = POLLIN};
@@ -620,7 +718,7 @@ static void serve_end(struct watch *w)
 {
 	if (w->state == RUNNING)
 		end_program(w);
-	else
+	else if (!w->run->box->attached || is_emptied(w))
 		end_run(w);
 }
 
@@ -659,15 +757,31 @@ static void serve_client(struct watch *w, int programs, short events)
 		kill_for(&w[i], KILL_CLIENT);
 }
 
+/* Reads a message of the holder of the sandbox. */
+static void serve_holder(struct watch *w)
+{
+	struct client *c = w->client;
+	int told = c->on_holder(c->holder);
+	if (told == HOLDER_PAUSED && w->state == RUNNING)
+		pause_limits(w, now_ns());
+	else if (told == HOLDER_RESUMED)
+		resume_limits(w, now_ns());
+	if (told >= 0)
+		return;
+	c->holder = -1;
+	kill_for(w, KILL_CLIENT);
+}
+
 /* Sends queued output if it is time, or sets that time. The output of a program with live input does not wait. */
 static void send_output(struct watch *w)
 {
 	struct client *c = w->client;
 	bool waits = c->connection >= 0 && !queue_empty(c->out);
-	if (waits && (c->sending || c->input) && queue_flush(c->out, c->connection) < 0)
+	const bool at_once = c->input || c->holder >= 0;
+	if (waits && (c->sending || at_once) && queue_flush(c->out, c->connection) < 0)
 		client_left(c);
 	waits = c->connection >= 0 && !queue_empty(c->out);
-	c->sending = waits && (c->sending || c->input);
+	c->sending = waits && (c->sending || at_once);
 	if (!waits)
 		w->deadline[DEADLINE_FLUSH] = NEVER;
 	else if (!c->sending && w->deadline[DEADLINE_FLUSH] == NEVER)
@@ -681,19 +795,20 @@ static bool all_ended(const struct watch *w, int programs)
 
 static void watch_programs(struct watch *w, int programs)
 {
-	struct pollfd on[PROGRAMS_MAX * EVENTS + 1];
-	const int events = programs * EVENTS;
+	struct pollfd on[PROGRAMS_MAX * EVENTS + 2];
+	const int events = programs * EVENTS, holder = events + 1;
 	sigset_t none;
 	sigemptyset(&none);
 	for (;;) {
 		for (int i = 0; i < programs; i++)
 			poll_program(&w[i], on + i * EVENTS);
 		on[events] = poll_client(w);
+		on[holder] = (struct pollfd){.fd = w->client->holder, .events = POLLIN};
 		struct timespec wait = time_until(next_deadline(w, programs));
-		int n = ppoll(on, (nfds_t)events + 1, &wait, &none);
+		int n = ppoll(on, (nfds_t)events + 2, &wait, &none);
 		if (n < 0 && errno != EINTR)
 			evidence_error(w->o, "poll", errno);
-		for (int i = 0; n <= 0 && i <= events; i++)
+		for (int i = 0; n <= 0 && i <= holder; i++)
 			on[i].revents = 0;
 		/* The interactor comes first: if both have ended since the last poll, it decided without knowing of the program's end. */
 		for (int i = programs - 1; i >= 0; i--)
@@ -704,6 +819,8 @@ static void watch_programs(struct watch *w, int programs)
 		for (int i = programs - 1; i >= 0; i--)
 			serve_program(&w[i], on + i * EVENTS);
 		serve_client(w, programs, on[events].revents);
+		if (on[holder].revents)
+			serve_holder(w);
 		for (int i = programs - 1; i >= 0; i--)
 			act_on_deadlines(&w[i]);
 		if (w->pair)

@@ -5,7 +5,7 @@
 
 enum { PROGRAMS_MAX = 2 }; /* programs that are supervised together: a pair */
 
-/* The INPUT or SIGNAL frame that is being received on a connection. The end of a run can come between two parts of a frame. */
+/* The INPUT, SIGNAL or RESIZE frame that is being received on a connection. The end of a run can come between two parts of a frame. */
 struct input {
 	uint8_t header[FRAME_HEADER], body[INPUT_MAX];
 	size_t received;   /* bytes of the frame that have arrived, with its header */
@@ -13,9 +13,14 @@ struct input {
 	unsigned signal;   /* a signal that waits for the exec; 0: none */
 };
 
+enum { HOLDER_PAUSED = 1, HOLDER_RESUMED = 2 };
+
 /* The client whose step is supervised. */
 struct client {
 	int connection;                  /* -1: there is none, or the client has left */
+	int holder;                      /* in a sandbox: the connection to its holder; otherwise -1 */
+	/* Reads a message of the holder. Returns 0, HOLDER_PAUSED or HOLDER_RESUMED, or -1 if the sandbox ends. */
+	int (*on_holder)(int holder);
 	bool left;                       /* the client has left, so the programs are ended */
 	struct queue *out;               /* frames for the client, with those of the first program */
 	struct input *input;             /* of a step with LIVE_STDIN; otherwise NULL */
@@ -35,7 +40,7 @@ void supervise(struct slot *s, struct run *run[], int runs, struct client *clien
 
 /* Returns how many bytes are missing from the header or, if it is complete, from the body; `to` receives where they go. */
 size_t input_missing(struct input *in, uint8_t **to);
-/* Whether what has been received can be the beginning of an INPUT or SIGNAL frame. */
+/* Whether what has been received can be the beginning of an INPUT, SIGNAL or RESIZE frame. */
 bool input_valid(const struct input *in);
 /* Whether the whole frame has been received. */
 bool input_complete(const struct input *in);

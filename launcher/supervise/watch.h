@@ -133,6 +133,8 @@ struct watch {
 	uint64_t killed_ns; /* when the run was killed; 0: it was not */
 	bool unkillable; /* the program did not end after the kill */
 	bool init_lost; /* the init of the box was killed from outside */
+	uint64_t paused_at; /* when the sandbox was paused; 0: it is not */
+	uint64_t paused_ns; /* how long it was paused during this run, until it was resumed last */
 
 	/* Limits. */
 	uint64_t cpu_budget_usec;
@@ -176,6 +178,9 @@ void check_oom(struct watch *w, uint64_t now);
 void check_wall(struct watch *w, uint64_t now);
 void check_cpu(struct watch *w, uint64_t now);
 void check_kernel_memory(struct watch *w, uint64_t now);
+/* The sandbox was paused, or resumed. No limit passes meanwhile: wall time stands still, and so do all other deadlines of limits. */
+void pause_limits(struct watch *w, uint64_t now);
+void resume_limits(struct watch *w, uint64_t now);
 /* Records a sample of what the run uses; it checks no limit. */
 void take_sample(struct watch *w, uint64_t now);
 /* Returns how often the group has been out of memory so far. Only for v1. */

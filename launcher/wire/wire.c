@@ -17,21 +17,34 @@ static struct key_row {
 	enum frame frame;
 	enum count count;
 	uint64_t smallest, largest;
+	uint64_t lowered; /* the ceiling for submissions, if there is a lower one than `largest`; otherwise 0 */
 } keys[KEY_COUNT] = {
 #define FRAME(...)
 #define KEY(number, name, type, frame, count, smallest, largest) \
-	[number] = {#name, type, FRAME_##frame, count, smallest, largest},
+	[number] = {#name, type, FRAME_##frame, count, smallest, largest, 0},
 #include "protocol.def"
 #undef FRAME
 #undef KEY
 };
+
+/*
+ * Whether it limits a time. The ceilings of times are for submissions, which wait for a slot: an execution in a sandbox has a slot of its own, and
+ * can be a server or a terminal.
+ */
+static bool is_time(int key)
+{
+	return key == KEY_WALL_MS || key == KEY_CPU_MS || key == KEY_CPU_RLIMIT_SECS;
+}
 
 int wire_lower_limit(const char *name, uint64_t most)
 {
 	for (int k = 0; k < KEY_COUNT; k++)
 		if (keys[k].name && !strcmp(keys[k].name, name) && keys[k].frame == FRAME_STEP && keys[k].type == INT &&
 		    most >= keys[k].smallest && most <= keys[k].largest) {
-			keys[k].largest = most;
+			if (is_time(k))
+				keys[k].lowered = most;
+			else
+				keys[k].largest = most;
 			return 0;
 		}
 	return -1;
@@ -122,6 +135,12 @@ static int store_bytes(struct request *r, enum key key, struct bytes value, unsi
 	case KEY_FILE_MODES:
 		r->file_modes = value;
 		return 0;
+	case KEY_SANDBOX:
+		r->sandbox = value;
+		return 0;
+	case KEY_CWD:
+		r->cwd = value;
+		return 0;
 	default:
 		r->stdin_data = value;
 		return 0;
@@ -152,6 +171,46 @@ static int validate_arguments(const struct bytes *arg, unsigned args, const char
 	for (unsigned i = 0; i < args; i++)
 		if (memchr(arg[i].data, 0, arg[i].size))
 			return refuse(why, "contains NUL", name);
+	return 0;
+}
+
+/* Whether it consists of lower-case hexadecimal digits, so that it names nothing but a token. */
+static bool token_valid(struct bytes token)
+{
+	for (size_t i = 0; i < token.size; i++)
+		if (!(token.data[i] >= '0' && token.data[i] <= '9') && !(token.data[i] >= 'a' && token.data[i] <= 'f'))
+			return false;
+	return true;
+}
+
+/* What only a STEP in a sandbox has, and what only other requests have. slot/ and sandbox/ refuse a request that came to the wrong socket. */
+static int validate_sandbox(enum frame frame, const struct request *r, const bool *seen, struct refusal *why)
+{
+	static const enum key of_sandbox[] = {KEY_CWD, KEY_ROWS, KEY_COLUMNS, KEY_LEAVE_PROCESSES, KEY_PACED};
+	static const enum key of_box[] = {KEY_KEEP_WORK, KEY_MORE, KEY_COLLECT, KEY_KEEP_FILES};
+	for (size_t i = 0; i < sizeof of_sandbox / sizeof *of_sandbox; i++)
+		if (seen[of_sandbox[i]] && !seen[KEY_SANDBOX])
+			return refuse(why, "only in a sandbox", keys[of_sandbox[i]].name);
+	for (int k = 0; k < KEY_COUNT && !seen[KEY_SANDBOX]; k++)
+		if (keys[k].lowered && r->number[k] > keys[k].lowered)
+			return refuse(why, "out of range", keys[k].name);
+	if (!seen[KEY_SANDBOX])
+		return 0;
+	if (frame != FRAME_STEP)
+		return refuse(why, "only in STEP", "SANDBOX");
+	if (!token_valid(r->sandbox))
+		return refuse(why, "is no token", "SANDBOX");
+	for (size_t i = 0; i < sizeof of_box / sizeof *of_box; i++)
+		if (r->number[of_box[i]])
+			return refuse(why, "not in a sandbox", keys[of_box[i]].name);
+	if (r->files)
+		return refuse(why, "not in a sandbox", "FILE_NAME");
+	if (memchr(r->cwd.data ? r->cwd.data : (const uint8_t *)"", 0, r->cwd.size))
+		return refuse(why, "contains NUL", "CWD");
+	if (seen[KEY_ROWS] != seen[KEY_COLUMNS])
+		return refuse(why, "a terminal has both", "ROWS");
+	if (seen[KEY_ROWS] && !r->number[KEY_LIVE_STDIN])
+		return refuse(why, "a terminal needs LIVE_STDIN", "ROWS");
 	return 0;
 }
 
@@ -193,47 +252,87 @@ static int validate_request(enum frame frame, const struct request *r, const boo
 		return refuse(why, "only in a STEP without STDIN", "LIVE_STDIN");
 	if (frame != FRAME_PARK && r->park_args)
 		return refuse(why, "only in PARK", "PARK_ARG");
-	return 0;
+	return validate_sandbox(frame, r, seen, why);
+}
+
+/* What is left of the body of a frame. */
+struct body {
+	const uint8_t *at;
+	size_t size;
+};
+
+/*
+ * Takes the next entry of a body, whose keys are those of `frame`. `value` receives its bytes, and `number` its value if it is an INT.
+ * Returns the key, or -1 with the refusal.
+ */
+static int take_entry(struct body *b, enum frame frame, bool *seen, struct bytes *value, uint64_t *number, struct refusal *why)
+{
+	if (b->size < 5)
+		return refuse(why, "torn entry", "");
+	enum key key = b->at[0];
+	size_t length = load32(b->at + 1);
+	b->at += 5;
+	b->size -= 5;
+	const struct key_row *row = &keys[key];
+	if (!row->name || row->frame != frame)
+		return refuse(why, "unknown key", "");
+	if (length > b->size)
+		return refuse(why, "longer than its frame", row->name);
+	if (row->count != MANY && seen[key])
+		return refuse(why, "twice", row->name);
+	seen[key] = true;
+	*number = length;
+	if (row->type == INT) {
+		if (length != 8)
+			return refuse(why, "is not 8 bytes", row->name);
+		*number = load64(b->at);
+	}
+	if (*number < row->smallest || *number > row->largest)
+		return refuse(why, "out of range", row->name);
+	*value = (struct bytes){b->at, length};
+	b->at += length;
+	b->size -= length;
+	return (int)key;
 }
 
 int request_parse(enum frame frame, const uint8_t *body, size_t size, struct request *out, struct refusal *why)
 {
 	bool seen[KEY_COUNT] = {false};
 	unsigned datas = 0;
+	struct body rest = {body, size};
 
 	memset(out, 0, sizeof *out);
-	while (size > 0) {
-		if (size < 5)
-			return refuse(why, "torn entry", "");
-		enum key key = body[0];
-		size_t length = load32(body + 1);
-		body += 5;
-		size -= 5;
-		const struct key_row *row = &keys[key];
-		if (!row->name || row->frame != FRAME_STEP)
-			return refuse(why, "unknown key", "");
-		if (length > size)
-			return refuse(why, "longer than its frame", row->name);
-		if (row->count != MANY && seen[key])
-			return refuse(why, "twice", row->name);
-		seen[key] = true;
-
-		uint64_t measure = length;
-		if (row->type == INT) {
-			if (length != 8)
-				return refuse(why, "is not 8 bytes", row->name);
-			measure = load64(body);
-		}
-		if (measure < row->smallest || measure > row->largest)
-			return refuse(why, "out of range", row->name);
-		if (row->type == INT)
-			out->number[key] = measure;
-		else if (store_bytes(out, key, (struct bytes){body, length}, &datas) < 0)
-			return refuse(why, "too many, or out of order", row->name);
-		body += length;
-		size -= length;
+	while (rest.size > 0) {
+		struct bytes value;
+		uint64_t number;
+		int key = take_entry(&rest, FRAME_STEP, seen, &value, &number, why);
+		if (key < 0)
+			return -1;
+		if (keys[key].type == INT)
+			out->number[key] = number;
+		else if (store_bytes(out, (enum key)key, value, &datas) < 0)
+			return refuse(why, "too many, or out of order", keys[key].name);
 	}
 	return validate_request(frame, out, seen, datas, why);
+}
+
+int hold_parse(const uint8_t *body, size_t size, struct hold_request *out, struct refusal *why)
+{
+	bool seen[KEY_COUNT] = {false};
+	uint64_t number[KEY_COUNT] = {0}, value;
+	struct bytes unused;
+	struct body rest = {body, size};
+	while (rest.size > 0) {
+		int key = take_entry(&rest, FRAME_HOLD, seen, &unused, &value, why);
+		if (key < 0)
+			return -1;
+		number[key] = value;
+	}
+	for (int k = 0; k < KEY_COUNT; k++)
+		if (keys[k].name && keys[k].frame == FRAME_HOLD && !seen[k])
+			return refuse(why, "missing key", keys[k].name);
+	*out = (struct hold_request){number[KEY_HOLD_MEMORY], number[KEY_HOLD_PROCESSES], number[KEY_HOLD_DISK], number[KEY_HOLD_INODES]};
+	return 0;
 }
 
 static const char *frame_name(enum frame frame)

@@ -9,7 +9,7 @@
 
 /*
  * The protocol on the socket, explained in PROTOCOL.md and listed in protocol.def. A frame is a 4-byte little-endian
- * body length, a byte with the number of the frame, and the body. The bodies of STDOUT, STDERR, INPUT and SIGNAL are raw; every other
+ * body length, a byte with the number of the frame, and the body. The bodies of STDOUT, STDERR, INPUT, SIGNAL and RESIZE are raw; every other
  * body is a sequence of entries: key byte, 4-byte little-endian length, value.
  */
 enum {
@@ -28,6 +28,7 @@ enum {
 	SAMPLES_MAX = 128, /* samples of one run */
 	SAMPLE_BYTES = 24, /* one sample in SAMPLES */
 	INPUT_MAX = 64 * 1024, /* bytes in the body of an INPUT */
+	TOKEN_BYTES = 32, /* characters of the token of a sandbox */
 	SIGNAL_MAX = 15, /* the largest number that a SIGNAL may have: SIGTERM */
 };
 
@@ -61,6 +62,7 @@ struct request {
 	struct bytes file_name[FILES_MAX], file_data[FILES_MAX];
 	struct bytes file_modes; /* FILE_MODES; empty if the request has none */
 	struct bytes stdin_data;
+	struct bytes sandbox, cwd; /* SANDBOX and CWD; empty if the request has none */
 	unsigned args, park_args, envs, files;
 };
 
@@ -72,6 +74,13 @@ struct refusal {
 
 /* Parses the body of a STEP, PARK or PEER. Returns 0, or -1 with the refusal. */
 int request_parse(enum frame frame, const uint8_t *body, size_t size, struct request *out, struct refusal *why);
+
+/* The limits of a sandbox: the INT keys of HOLD. */
+struct hold_request {
+	uint64_t memory, processes, disk, inodes;
+};
+/* Parses the body of a HOLD. Returns 0, or -1 with the refusal. */
+int hold_parse(const uint8_t *body, size_t size, struct hold_request *out, struct refusal *why);
 
 /* Values of FILE_MODES: the default mode, and the bit of a directory. */
 enum { MODE_DEFAULT = 0xffff, MODE_DIRECTORY = 040000 };

@@ -67,7 +67,7 @@ export function decodeReport(
     parkedRuntime: ended.int("PARKED_RUNTIME") === 1,
     pidfdMode: hello.pidfdMode,
     seccompPolicy: hello.seccompPolicy,
-    teardown: decodeTeardown(ended, torn),
+    teardown: decodeTeardown(ended.texts("EVIDENCE_ERROR"), torn),
     stdout: output.stdout,
     stderr: output.stderr,
     ...(failure && { failure }),
@@ -124,7 +124,8 @@ function decodeRlimits(ended: Entries): Rlimits {
   );
 }
 
-function decodeTeardown(ended: Entries, torn: Entries): TeardownReport {
+/** @param unread facts about the run that could not be read. */
+export function decodeTeardown(unread: readonly string[], torn: Entries): TeardownReport {
   const populated = torn.optionalInt("POPULATED");
   return {
     reaped: torn.int("REAPED") === 1,
@@ -133,7 +134,7 @@ function decodeTeardown(ended: Entries, torn: Entries): TeardownReport {
     zombies: torn.int("ZOMBIES"),
     residualMounts: torn.texts("RESIDUAL_MOUNT"),
     groupsLeft: torn.texts("GROUP_LEFT"),
-    unreadFacts: [...ended.texts("EVIDENCE_ERROR"), ...torn.texts("COLLECTION_ERROR")],
+    unreadFacts: [...unread, ...torn.texts("COLLECTION_ERROR")],
   };
 }
 

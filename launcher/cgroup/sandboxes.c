@@ -1,0 +1,321 @@
+/* The groups of sandboxes (sandboxes.h). prepare.c makes that of all sandboxes, and sandbox/holder.c the others. */
+#define _GNU_SOURCE
+#include "cgroup/sandboxes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cgroup/files.h"
+#include "clock.h"
+#include "descriptors.h"
+
+enum { EMPTY_TIMEOUT_MS = 500 };
+
+/* Lets the group have others below it, with the same controllers. */
+static int delegate_below(struct group_set *s, const struct groups *above, struct failure *f)
+{
+	s->below = *above;
+	for (int t = 0; t < TREE_COUNT; t++)
+		if (t != TREE_CPU)
+			s->below.dir[t] = s->own.dir[t];
+	if (above->dir[TREE_CPU] >= 0) {
+		if (mkdirat(above->dir[TREE_CPU], s->own.name, 0755) < 0 && errno != EEXIST)
+			return fail(f, "cgroup", "make %s in cpu", s->own.name);
+		s->below.dir[TREE_CPU] = openat(above->dir[TREE_CPU], s->own.name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (s->below.dir[TREE_CPU] < 0)
+			return fail(f, "cgroup", "open %s in cpu", s->own.name);
+	}
+	int unified = s->own.dir[TREE_UNIFIED];
+	/* v2 has the controllers here; on a hybrid host, nothing is to be delegated. */
+	char text[256];
+	if (group_file_read(above->dir[TREE_UNIFIED], "cgroup.subtree_control", text, sizeof text) > 0 && list_contains(text, "memory", " \n") &&
+	    group_file_write(unified, "cgroup.subtree_control", "+memory +pids") < 0)
+		return fail(f, "cgroup", "delegate in %s", s->own.name);
+	if (list_contains(text, "cpu", " \n"))
+		group_file_write(unified, "cgroup.subtree_control", "+cpu");
+	return 0;
+}
+
+static int make(struct group_set *s, const struct groups *above, const char *name, struct failure *f)
+{
+	leaf_name(&s->own, LEAF_WITH_GROUPS, name);
+	s->below = (struct groups){.dir = {-1, -1, -1, -1}};
+	return leaf_make(above, &s->own, f) < 0 ? -1 : delegate_below(s, above, f);
+}
+
+int sandboxes_make(struct group_set *all, const struct groups *launcher, uint64_t memory, unsigned programs, struct failure *f)
+{
+	/* Without this, v1 before Linux 5.11 does not limit the groups below a group. */
+	if (launcher->dir[TREE_MEMORY] >= 0) {
+		char text[8] = "";
+		if (group_file_read(launcher->dir[TREE_MEMORY], "memory.use_hierarchy", text, sizeof text) > 0 && text[0] == '0' &&
+		    group_file_write(launcher->dir[TREE_MEMORY], "memory.use_hierarchy", "1") < 0)
+			return fail(f, "cgroup", "memory.use_hierarchy");
+	}
+	if (make(all, launcher, "sandboxes", f) < 0 || leaf_limit_memory(launcher, &all->own, memory, f) < 0)
+		return -1;
+	static const char *const needed[] = {"cgroup.kill", "cgroup.freeze"};
+	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+		if (faccessat(all->own.dir[TREE_UNIFIED], needed[i], W_OK, 0) < 0)
+			return fail(f, "cgroup", "%s, without which there are no sandboxes (since Linux 5.14)", needed[i]);
+	groups_set_weight(&all->below, programs);
+	return 0;
+}
+
+static void holder_name(char name[16], unsigned holder)
+{
+	snprintf(name, 16, "h%u", holder);
+}
+
+int sandbox_make(struct group_set *s, const struct groups *all, unsigned holder, uint64_t memory, uint64_t processes, struct failure *f)
+{
+	char name[16];
+	holder_name(name, holder);
+	if (make(s, all, name, f) < 0)
+		return -1;
+	return leaf_limit(all, &s->own, memory, processes, f);
+}
+
+int sandbox_cpu_tasks(const struct group_set *s)
+{
+	return s->below.dir[TREE_CPU] < 0 ? -1 : openat(s->below.dir[TREE_CPU], "tasks", O_WRONLY | O_CLOEXEC);
+}
+
+void sandbox_kill(const struct group_set *s)
+{
+	if (s->own.dir[TREE_UNIFIED] >= 0)
+		group_file_write(s->own.dir[TREE_UNIFIED], "cgroup.kill", "1");
+}
+
+/* Reads a 0 or 1 of cgroup.events; -1 if it cannot be read. */
+static int read_event(int unified, const char *name)
+{
+	char text[256] = "\n", line[24];
+	if (group_file_read(unified, "cgroup.events", text + 1, sizeof text - 1) <= 0)
+		return -1;
+	snprintf(line, sizeof line, "\n%s ", name);
+	const char *at = strstr(text, line);
+	return at ? at[strlen(line)] == '1' : -1;
+}
+
+int sandbox_is_frozen(const struct group_set *s)
+{
+	return read_event(s->own.dir[TREE_UNIFIED], "frozen");
+}
+
+int sandbox_freeze(const struct group_set *s, bool frozen, int timeout_ms)
+{
+	uint64_t deadline = now_ns() + (uint64_t)timeout_ms * 1000000u;
+	if (group_file_write(s->own.dir[TREE_UNIFIED], "cgroup.freeze", frozen ? "1" : "0") < 0)
+		return sandbox_is_frozen(s);
+	int state;
+	for (unsigned pause = 20; (state = sandbox_is_frozen(s)) != frozen && now_ns() < deadline; pause += pause < 2000 ? pause : 0)
+		usleep(pause);
+	return state;
+}
+
+/* Finds the number after `name` at the begin of a line of the file. Returns 0 if there is none. */
+static uint64_t number_in(int dir, const char *file, const char *name)
+{
+	char text[4096] = "\n", line[32];
+	if (dir < 0 || group_file_read(dir, file, text + 1, sizeof text - 1) <= 0)
+		return 0;
+	snprintf(line, sizeof line, "\n%s ", name);
+	const char *at = strstr(text, line);
+	return at ? strtoull(at + strlen(line), NULL, 10) : 0;
+}
+
+static uint64_t leaf_oom_kills(const struct group_set *s, const char *name)
+{
+	char path[48];
+	snprintf(path, sizeof path, "%s/memory.oom_control", name);
+	return number_in(s->own.dir[TREE_MEMORY], path, "oom_kill");
+}
+
+uint64_t sandbox_oom_kills(const struct group_set *s, uint64_t retired)
+{
+	if (s->own.dir[TREE_MEMORY] < 0) /* v2 counts the groups below as well */
+		return number_in(s->own.dir[TREE_UNIFIED], "memory.events", "oom_kill");
+	for (int i = 0; i < SANDBOX_LEAVES_MAX; i++) {
+		char name[16];
+		pool_name(i, name);
+		retired += leaf_oom_kills(s, name);
+	}
+	return retired;
+}
+
+int sandbox_remove(const struct groups *all, unsigned holder, int timeout_ms)
+{
+	char name[16];
+	holder_name(name, holder);
+	int left;
+	/* The name of another holder can begin with this one, so groups_sweep() cannot be used. */
+	while ((left = groups_remove(all, name)) > 0 && timeout_ms > 0) {
+		usleep(2000);
+		timeout_ms -= 2;
+	}
+	return left;
+}
+
+/* ---- the pool ---- */
+
+void pool_name(int leaf, char name[16])
+{
+	snprintf(name, 16, "e%d", leaf);
+}
+
+static bool is_populated(const struct group_set *s, int leaf)
+{
+	char name[16];
+	pool_name(leaf, name);
+	int group = openat(s->own.dir[TREE_UNIFIED], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (group < 0)
+		return errno != ENOENT;
+	int populated = read_event(group, "populated");
+	close(group);
+	return populated != 0;
+}
+
+/* Removes a group of the leaf. A member that is exiting keeps the group busy for a moment. */
+static int remove_group(int parent, const char *name)
+{
+	uint64_t deadline = now_ns() + EMPTY_TIMEOUT_MS * 1000000ull;
+	int done;
+	while ((done = unlinkat(parent, name, AT_REMOVEDIR)) < 0 && errno == EBUSY && now_ns() < deadline)
+		usleep(200);
+	return done < 0 && errno != ENOENT ? -1 : 0;
+}
+
+/* Removes the leaf from all trees. Returns -1 if a part of it is left; the leaf can then not be made again. */
+static int retire(struct leaf_pool *p, const struct group_set *s, int leaf)
+{
+	char name[16];
+	int done = 0;
+	pool_name(leaf, name);
+	uint64_t kills = leaf_oom_kills(s, name);
+	for (int t = TREE_COUNT - 1; t >= 0; t--)
+		if (t != TREE_CPU && s->own.dir[t] >= 0 && remove_group(s->own.dir[t], name) < 0)
+			done = -1;
+	if (done == 0) {
+		p->retired_oom_kills += kills;
+		p->state[leaf] = LEAF_NONE;
+	}
+	return done;
+}
+
+/* Makes the groups that the leaf does not have. */
+static int make_leaf(const struct group_set *s, const char *name)
+{
+	for (int t = 0; t < TREE_COUNT; t++) {
+		if (t == TREE_CPU || s->own.dir[t] < 0)
+			continue;
+		if (mkdirat(s->own.dir[t], name, 0755) < 0 && errno != EEXIST)
+			return -1;
+	}
+	char path[40];
+	snprintf(path, sizeof path, "%s/memory.oom.group", name);
+	/* A v2 leaf with the memory controller ends as a whole, like that of a submission. */
+	return s->own.dir[TREE_MEMORY] < 0 ? group_file_write(s->own.dir[TREE_UNIFIED], path, "1") : 0;
+}
+
+/*
+ * Makes a used leaf ready for the next execution. A group without the memory controller is simply a new one, because the kernel frees it at
+ * once: so refused forks and the peak of processes are exact on hybrid hosts.
+ */
+static int renew(const struct group_set *s, const char *name)
+{
+	if (s->own.dir[TREE_PIDS] < 0)
+		return 0;
+	return remove_group(s->own.dir[TREE_PIDS], name) < 0 || remove_group(s->own.dir[TREE_UNIFIED], name) < 0 ? -1 : 0;
+}
+
+/* Chooses the free leaf to which least memory is charged; -1 if there is none. */
+static int least_charged(const struct leaf_pool *p)
+{
+	int best = -1;
+	for (int i = 0; i < SANDBOX_LEAVES_MAX; i++)
+		if (p->state[i] == LEAF_FREE && (best < 0 || p->charged[i] < p->charged[best]))
+			best = i;
+	return best;
+}
+
+static int unused(const struct leaf_pool *p)
+{
+	for (int i = 0; i < SANDBOX_LEAVES_MAX; i++)
+		if (p->state[i] == LEAF_NONE)
+			return i;
+	return -1;
+}
+
+int pool_take(struct leaf_pool *p, const struct group_set *s)
+{
+	char name[16];
+	for (int i = 0; i < SANDBOX_LEAVES_MAX; i++)
+		if (p->state[i] == LEAF_LEFT && !is_populated(s, i))
+			pool_give(p, s, i, false, true);
+	for (int leaf; (leaf = least_charged(p)) >= 0;) {
+		pool_name(leaf, name);
+		p->state[leaf] = LEAF_TAKEN;
+		if (renew(s, name) == 0 && make_leaf(s, name) == 0)
+			return leaf;
+		/* It stays taken: a part of it could not be removed. */
+	}
+	int leaf = unused(p);
+	if (leaf < 0) {
+		errno = EAGAIN;
+		return -1;
+	}
+	pool_name(leaf, name);
+	if (make_leaf(s, name) < 0) {
+		int err = errno;
+		retire(p, s, leaf);
+		errno = err;
+		return -1;
+	}
+	p->state[leaf] = LEAF_TAKEN;
+	return leaf;
+}
+
+/* Kills the processes of the leaf, however many they are, and waits until there is none. Returns whether the leaf is empty. */
+static bool empty_leaf(const struct group_set *s, int leaf)
+{
+	char path[32], name[16];
+	uint64_t deadline = now_ns() + EMPTY_TIMEOUT_MS * 1000000ull;
+	pool_name(leaf, name);
+	snprintf(path, sizeof path, "%s/cgroup.kill", name);
+	while (is_populated(s, leaf)) {
+		group_file_write(s->own.dir[TREE_UNIFIED], path, "1");
+		if (now_ns() >= deadline)
+			return false;
+		usleep(500);
+	}
+	return true;
+}
+
+void pool_give(struct leaf_pool *p, const struct group_set *s, int leaf, bool left, bool reusable)
+{
+	char path[48], name[16], text[32] = "";
+	if (leaf < 0 || leaf >= SANDBOX_LEAVES_MAX || p->state[leaf] == LEAF_NONE || p->state[leaf] == LEAF_FREE)
+		return;
+	if (left || !empty_leaf(s, leaf)) {
+		p->state[leaf] = LEAF_LEFT; /* processes that do not end are looked for again when a leaf is taken */
+		return;
+	}
+	if (!reusable && retire(p, s, leaf) == 0)
+		return;
+	pool_name(leaf, name);
+	bool v1 = s->own.dir[TREE_MEMORY] >= 0;
+	snprintf(path, sizeof path, "%s/%s", name, v1 ? "memory.usage_in_bytes" : "memory.current");
+	group_file_read(s->own.dir[v1 ? TREE_MEMORY : TREE_UNIFIED], path, text, sizeof text);
+	p->charged[leaf] = strtoull(text, NULL, 10);
+	p->state[leaf] = LEAF_FREE;
+	snprintf(path, sizeof path, "%s/cgroup.freeze", name);
+	group_file_write(s->own.dir[TREE_UNIFIED], path, "0");
+}

@@ -1,0 +1,60 @@
+#ifndef ASSAY_CGROUP_SANDBOXES_H
+#define ASSAY_CGROUP_SANDBOXES_H
+
+#include "cgroup/cgroup.h"
+
+/*
+ * The groups of sandboxes: `sandboxes`, below the launcher's group, has all of them and limits their memory together. Below it, h3 is the
+ * group of the sandbox of the holder 3, with the limits of the sandbox, and below that, e0, e1 … are the leaves of its executions.
+ *
+ * The kernel cannot free a memory group before the last page that is charged to it, and files of a sandbox remain when the execution
+ * that wrote them has ended. A new leaf for each execution would leave thousands of groups, of 20 KiB each. So a sandbox has a pool of
+ * leaves: a leaf without processes serves the next execution, whose counters are differences (run/run.c).
+ */
+
+enum { SANDBOX_LEAVES_MAX = 64 };
+
+/* A group that has other groups below it. */
+struct group_set {
+	struct leaf own;     /* for the limits and counters of the group itself */
+	struct groups below; /* for the groups below it */
+};
+
+/*
+ * Makes the group of all sandboxes. They may use `memory` bytes together, and get the CPU weight of `programs` programs. Fails if the kernel
+ * cannot stop or kill a group.
+ */
+int sandboxes_make(struct group_set *all, const struct groups *launcher, uint64_t memory, unsigned programs, struct failure *f);
+/* Makes the group of a sandbox. On failure, sandbox_remove() removes what was made. */
+int sandbox_make(struct group_set *s, const struct groups *all, unsigned holder, uint64_t memory, uint64_t processes, struct failure *f);
+/* On v1 with a cpu controller, opens the file `tasks` through which programs get the CPU weight of the sandbox. Otherwise -1. */
+int sandbox_cpu_tasks(const struct group_set *s);
+/* Kills all processes of the sandbox, without waiting for their end. */
+void sandbox_kill(const struct group_set *s);
+/* Stops or continues all processes. Returns what the kernel says after at most `timeout_ms`: 1 if all are stopped, 0 if not, -1 if unknown. */
+int sandbox_freeze(const struct group_set *s, bool frozen, int timeout_ms);
+int sandbox_is_frozen(const struct group_set *s);
+/* How many processes of the sandbox the OOM killer has killed. `retired` counts those of leaves that were removed. */
+uint64_t sandbox_oom_kills(const struct group_set *s, uint64_t retired);
+/* Removes all groups of a sandbox. Returns how many are left after `timeout_ms`. */
+int sandbox_remove(const struct groups *all, unsigned holder, int timeout_ms);
+
+/* The leaves of a sandbox, which its holder makes. */
+enum leaf_state { LEAF_NONE, LEAF_FREE, LEAF_TAKEN, LEAF_LEFT };
+struct leaf_pool {
+	enum leaf_state state[SANDBOX_LEAVES_MAX];
+	uint64_t charged[SANDBOX_LEAVES_MAX]; /* memory that was charged to the leaf when it was last given back */
+	uint64_t retired_oom_kills;
+};
+
+/* Takes a leaf without processes. Returns its number, or -1 with errno; EAGAIN: all are in use. */
+int pool_take(struct leaf_pool *p, const struct group_set *s);
+/*
+ * Takes a leaf back. If `left`, it has processes that run on. Otherwise its processes are killed first, if there are any, and if it may not be
+ * `reusable`, it is removed.
+ */
+void pool_give(struct leaf_pool *p, const struct group_set *s, int leaf, bool left, bool reusable);
+/* Writes the name of a leaf of the pool. */
+void pool_name(int leaf, char name[16]);
+
+#endif

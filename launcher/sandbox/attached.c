@@ -1,0 +1,283 @@
+/*
+ * An attached slot (sandbox.h): runs the steps of one connection in a sandbox, one after the other. The first STEP names the sandbox. A step is
+ * supervised like that of a submission; its program is born in a leaf of the sandbox, enters the namespaces of the sandbox and has its user.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "descriptors.h"
+#include "sandbox/sandbox.h"
+#include "seccomp.h"
+#include "slot/connection.h"
+#include "supervise/supervise.h"
+
+enum { HOLDER_TIMEOUT_MS = 10000, BODY_RETAINED_BYTES = 64 * 1024, LEAVES_TRIED = 3 };
+
+/* The state of an attached slot, in memory that no program inherits. */
+struct attached_slot {
+	struct slot slot;
+	struct box box;     /* the parts of the sandbox that runs need */
+	struct groups groups;
+	struct run run;
+	int connection, holder;
+	char token[TOKEN_BYTES + 1]; /* of the sandbox; empty: there was no STEP yet */
+	bool paused;        /* as the holder said last */
+	struct queue out;
+	struct area body;
+	struct request request;
+	struct input input;
+};
+
+/* ---- the holder ---- */
+
+static int connect_holder(const struct launcher *l, const char *token)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0 || fchdir(l->sockets) < 0)
+		return -1;
+	snprintf(address.sun_path, sizeof address.sun_path, "%s", token);
+	int done = connect(fd, (struct sockaddr *)&address, sizeof address), err = errno;
+	if (chdir("/") < 0)
+		_exit(1);
+	if (done == 0)
+		return fd;
+	close(fd);
+	errno = err;
+	return -1;
+}
+
+/* Waits for a message of this kind, and notes what else the holder says. Returns -1 with errno if the sandbox ends. */
+static int await_message(struct attached_slot *a, enum held_kind kind, struct held_message *m, struct held_descriptors *d)
+{
+	for (;;) {
+		if (await(a->holder, POLLIN, HOLDER_TIMEOUT_MS) < 0)
+			return -1;
+		if (held_receive(a->holder, m, d) < 0) {
+			if (errno == EAGAIN || errno == EINTR)
+				continue;
+			return -1;
+		}
+		if (m->kind == kind)
+			return 0;
+		a->paused = m->kind == HELD_PAUSED;
+	}
+}
+
+/* Reads a message while a program is supervised. */
+static int on_holder(int holder)
+{
+	struct held_message m;
+	if (held_receive(holder, &m, NULL) < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -1;
+	return m.kind == HELD_PAUSED ? HOLDER_PAUSED : m.kind == HELD_RESUMED ? HOLDER_RESUMED : 0;
+}
+
+static void give_back(struct attached_slot *a, int leaf, bool left, bool reusable)
+{
+	struct held_message m = {.kind = HELD_GIVE, .leaf = leaf, .left = left, .reusable = reusable};
+	held_send(a->holder, &m, NULL); /* if it fails, the sandbox ends */
+}
+
+/* Gets the sandbox with this token from its holder. */
+static int attach(struct attached_slot *a, const char *token, struct failure *f)
+{
+	struct held_message m;
+	struct held_descriptors d;
+	const struct launcher *l = a->slot.launcher;
+	a->holder = connect_holder(l, token);
+	if (a->holder < 0)
+		return fail_with(f, ENOENT, "sandbox", "there is none with this token");
+	if (await_message(a, HELD_BOX, &m, &d) < 0 || d.init < 0 || d.terminals < 0 || d.groups[TREE_UNIFIED] < 0)
+		return fail_with(f, EAGAIN, "sandbox", "has too many connections, or ends");
+	struct lane *lane = &a->slot.lane[0];
+	lane->uid = m.uid;
+	memcpy(lane->namespace_fd, d.namespaces, sizeof lane->namespace_fd);
+	a->groups = l->groups;
+	memcpy(a->groups.dir, d.groups, sizeof a->groups.dir);
+	a->slot.cpu_group_tasks = d.cpu_tasks;
+	a->box = (struct box){
+		.built = true, .attached = true, .groups = &a->groups, .lane = lane, .init = m.init, .init_fd = d.init, .mount_ns = -1, .lifeline = -1,
+		.work = -1, .terminals = d.terminals,
+	};
+	snprintf(a->token, sizeof a->token, "%s", token);
+	return 0;
+}
+
+/* ---- a step ---- */
+
+/* Builds the run of a step in a leaf of the sandbox. Returns the number of the leaf, or -1 with the failure. */
+static int build_run(struct attached_slot *a, const struct request *r, struct failure *f)
+{
+	struct terminal_size size = {(uint16_t)r->number[KEY_ROWS], (uint16_t)r->number[KEY_COLUMNS]};
+	for (int tries = 0; tries < LEAVES_TRIED; tries++) {
+		struct held_message take = {.kind = HELD_TAKE}, m;
+		struct teardown t = {.reaped = true};
+		char name[16];
+		if (held_send(a->holder, &take, NULL) < 0 || await_message(a, HELD_LEAF, &m, NULL) < 0)
+			return fail_with(f, ECONNRESET, "sandbox", "has ended");
+		if (m.err || m.leaf < 0)
+			return fail_with(f, m.err, "sandbox", m.err == EBUSY ? "is paused" : "no leaf for the step");
+		snprintf(name, sizeof name, "e%d", m.leaf);
+		leaf_name(&a->slot.run_lane[0].leaf, LEAF_OF_HOLDER, name);
+		*f = (struct failure){0};
+		if (run_build_attached(&a->slot, &a->run, &a->box, r->number[KEY_LIVE_STDIN], size.rows ? &size : NULL, f) == 0)
+			return m.leaf;
+		bool unfit = a->run.leaf_unfit;
+		run_end(&a->run, &t);
+		run_destroy(&a->slot, &a->run, &t);
+		give_back(a, m.leaf, false, false);
+		if (!unfit)
+			return -1;
+	}
+	return -1;
+}
+
+static void on_start(void *context)
+{
+	struct attached_slot *a = context;
+	struct held_message m = {.kind = HELD_STARTED};
+	held_send(a->holder, &m, NULL);
+}
+
+/* Runs a step. Returns false if the slot must end, because something of the step is left. */
+static bool serve_step(struct attached_slot *a, const struct request *r)
+{
+	struct failure f = {0};
+	struct teardown t = {.reaped = true, .populated = -1};
+	struct run *run = &a->run;
+	memset(run, 0, sizeof *run);
+	int leaf = build_run(a, r, &f);
+	if (leaf < 0) {
+		memset(run, 0, sizeof *run);
+		run->outcome.failure = f;
+		outcome_report(run, &a->out);
+		send_teardown(&a->out, &t);
+		return true;
+	}
+	run->request = r;
+	run->out = &a->out;
+	run->leaves = r->number[KEY_LEAVE_PROCESSES];
+	struct client client = {
+		.connection = a->connection, .holder = a->holder, .on_holder = on_holder, .out = &a->out,
+		.input = r->number[KEY_LIVE_STDIN] ? &a->input : NULL, .stopping = &slot_stopping, .on_start = on_start, .context = a,
+	};
+	supervise(&a->slot, &run, 1, &client);
+	if (run->outcome.failure.step)
+		on_start(a); /* the program may not have been started */
+	outcome_report(run, &a->out);
+	queue_flush(&a->out, a->connection);
+	bool left = run->outcome.processes_left > 0;
+	if (!left)
+		run_end(run, &t);
+	run_destroy(&a->slot, run, &t);
+	give_back(a, leaf, left, !run->leaf_unfit);
+	send_teardown(&a->out, &t);
+	return t.reaped && client.holder >= 0;
+}
+
+/* ---- the connection ---- */
+
+/* Waits for a request, or for the end of the sandbox. */
+static int await_request(struct attached_slot *a)
+{
+	for (;;) {
+		struct pollfd on[] = {{.fd = a->connection, .events = POLLIN}, {.fd = a->holder, .events = POLLIN}};
+		sigset_t none;
+		sigemptyset(&none);
+		if (slot_stopping)
+			return -1;
+		if (ppoll(on, 2, NULL, &none) < 0) {
+			if (errno == EINTR)
+				continue;
+			return -1;
+		}
+		if (on[1].revents && on_holder(a->holder) < 0)
+			return -1;
+		if (on[0].revents)
+			return on[0].revents & POLLIN ? 0 : -1;
+	}
+}
+
+/* Reads the next STEP, and skips input for a program that has ended. Returns -1 if the connection closes. */
+static int read_step(struct attached_slot *a)
+{
+	struct input *in = &a->input;
+	struct refusal why;
+	for (;;) {
+		while (in->received < FRAME_HEADER || (input_valid(in) && !input_complete(in))) {
+			uint8_t *to;
+			size_t wants = input_missing(in, &to);
+			if (!in->received && await_request(a) < 0)
+				return -1;
+			if (read_exactly(a->connection, to, wants, FRAME_TIMEOUT_MS) < 0)
+				return -1;
+			in->received += wants;
+		}
+		if (!input_valid(in))
+			break;
+		in->received = 0;
+	}
+	in->received = in->begin = in->end = 0;
+	in->signal = 0;
+	const uint8_t *header = in->header;
+	size_t size = (size_t)header[0] | (size_t)header[1] << 8 | (size_t)header[2] << 16 | (size_t)header[3] << 24;
+	if (header[4] != FRAME_STEP)
+		return refuse_request(&a->out, a->connection, "unknown frame", "");
+	if (size > FRAME_MAX)
+		return refuse_request(&a->out, a->connection, "frame too large", "STEP");
+	if (area_grow(&a->body, size > BODY_RETAINED_BYTES ? size : BODY_RETAINED_BYTES) < 0)
+		return refuse_request(&a->out, a->connection, "out of memory", "STEP");
+	if (read_exactly(a->connection, a->body.data, size, FRAME_TIMEOUT_MS) < 0)
+		return -1;
+	if (request_parse(FRAME_STEP, a->body.data, size, &a->request, &why) < 0)
+		return refuse_request(&a->out, a->connection, why.reason, why.object);
+	if (!a->request.sandbox.size)
+		return refuse_request(&a->out, a->connection, "missing key", "SANDBOX");
+	if (a->token[0] && memcmp(a->token, a->request.sandbox.data, TOKEN_BYTES))
+		return refuse_request(&a->out, a->connection, "another than before", "SANDBOX");
+	return 0;
+}
+
+int attached_serve(const struct launcher *l, unsigned number, int connection, pid_t launcher)
+{
+	static struct area area;
+	struct attached_slot *a = area_of(&area, sizeof *a);
+	struct failure f = {0};
+	int unused;
+
+	if (begin_process(launcher) < 0)
+		return 1;
+	a->connection = connection;
+	a->holder = -1;
+	if (fix_descriptor_table(l, &f) < 0 || groups_join(&l->groups, number, &unused, &f) < 0 ||
+	    slot_prepare_attached(&a->slot, l, number, &f) < 0) {
+		send_failed(&a->out, connection, &f);
+		return 1;
+	}
+	send_hello(&a->out, l, number);
+	while (flush_all(&a->out, connection) == 0 && read_step(a) == 0) {
+		char token[TOKEN_BYTES + 1] = "";
+		memcpy(token, a->request.sandbox.data, TOKEN_BYTES);
+		if (!a->token[0] && attach(a, token, &f) < 0) {
+			send_failed(&a->out, connection, &f);
+			break;
+		}
+		bool goes_on = serve_step(a, &a->request);
+		if (flush_all(&a->out, connection) < 0 || !goes_on)
+			break;
+		if (a->body.size > BODY_RETAINED_BYTES)
+			area_free(&a->body);
+		queue_shrink(&a->out);
+	}
+	return 0;
+}

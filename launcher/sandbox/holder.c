@@ -1,0 +1,516 @@
+/*
+ * The holder of a sandbox (sandbox.h). It reads one HOLD, makes the sandbox, and then serves two kinds of requests, without ever waiting for one
+ * of their senders: frames of its client, and messages of attached slots. When the client ends the sandbox, or its connection, the holder
+ * kills everything in the sandbox, removes it and reports what is left.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/statfs.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cgroup/sandboxes.h"
+#include "clock.h"
+#include "descriptors.h"
+#include "run/run.h"
+#include "sandbox/sandbox.h"
+#include "seccomp.h"
+#include "slot/connection.h"
+
+enum {
+	HOLD_BODY_MAX = 1024,
+	FREEZE_TIMEOUT_MS = 2000,
+	STARTS_TIMEOUT_MS = 2000,  /* how long a PAUSE waits for programs that are being started */
+	COVER_EVERY_MS = 1000,
+	END_TIMEOUT_MS = 8000,     /* how long attached slots may take to end; below SLOT_END_MS of serve.c */
+	UNCHARGE_TIMEOUT_MS = 5000, CHARGED_MAX = 4 << 20, GROUPS_TIMEOUT_MS = 2000,
+	POLL_KILL_MS = 20,
+};
+
+struct attached {
+	int socket;  /* -1: there is none */
+	int leaf;    /* which it has; -1: none */
+	bool starts; /* it has taken a leaf and not said yet that its program has started */
+};
+
+/* The state of a holder, in memory that no process of the sandbox inherits. */
+struct holder {
+	struct slot slot;
+	unsigned number;  /* among the holders */
+	const char *token;
+	int connection, listener, cpu_tasks, proc; /* `proc`: the directory /proc of the sandbox */
+	struct queue out;
+	struct hold_request limits;
+	struct group_set groups;
+	struct leaf_pool pool;
+	struct box box;
+	struct run run; /* a parked program that shows which controls hold */
+	struct attached attached[ATTACHED_MAX];
+	uint64_t covered_ns; /* when /proc was last looked through */
+	uint64_t oom_events; /* v2: of the group itself, as last seen */
+	bool paused, lost;   /* `lost`: the init of the sandbox has ended */
+};
+
+/* ---- making the sandbox ---- */
+
+/* Makes the directory of sockets the working directory for the length of a call that takes a name there, as bind() does. */
+static int in_sockets(const struct launcher *l, int (*act)(int, const struct sockaddr *, socklen_t), int socket, const char *token)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	snprintf(address.sun_path, sizeof address.sun_path, "%s", token);
+	if (fchdir(l->sockets) < 0)
+		return -1;
+	int done = act(socket, (struct sockaddr *)&address, sizeof address), err = errno;
+	if (chdir("/") < 0)
+		_exit(1);
+	errno = err;
+	return done;
+}
+
+static int listen_for_slots(struct holder *h, struct failure *f)
+{
+	h->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (h->listener < 0 || in_sockets(h->slot.launcher, bind, h->listener, h->token) < 0 || listen(h->listener, ATTACHED_MAX) < 0)
+		return fail(f, "sandbox", "socket for attached slots");
+	return 0;
+}
+
+static int make_sandbox(struct holder *h, struct failure *f)
+{
+	struct slot *s = &h->slot;
+	struct sandbox_root root = {.uid = s->lane[0].uid, .memory = h->limits.memory, .disk = h->limits.disk, .inodes = h->limits.inodes};
+	char path[32];
+	if (sandbox_make(&h->groups, &s->launcher->sandboxes.below, h->number, h->limits.memory, h->limits.processes, f) < 0)
+		return -1;
+	h->cpu_tasks = sandbox_cpu_tasks(&h->groups);
+	s->cpu_group_tasks = h->cpu_tasks;
+	if (box_build_sandbox(s, &h->box, &root, f) < 0)
+		return -1;
+	h->box.groups = &h->groups.below;
+	snprintf(path, sizeof path, "%d/root/proc", (int)h->box.init);
+	h->proc = openat(s->launcher->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (h->proc < 0)
+		return fail(f, "mount", "/proc of the sandbox");
+	if (sandbox_proc_uncovered(h->proc) != 0)
+		return fail_with(f, EPERM, "mount", "/proc of the sandbox shows something of the machine");
+	h->covered_ns = now_ns();
+	return slot_confine(SECCOMP_SANDBOX, f);
+}
+
+/* Parks a program in the sandbox, reads which controls hold for it, and ends it. */
+static int prove_controls(struct holder *h, struct failure *f)
+{
+	char name[16];
+	struct teardown t = {.reaped = true};
+	int leaf = pool_take(&h->pool, &h->groups);
+	if (leaf < 0)
+		return fail(f, "cgroup", "leaf of an execution");
+	pool_name(leaf, name);
+	leaf_name(&h->slot.run_lane[0].leaf, LEAF_OF_HOLDER, name);
+	h->box.attached = true; /* the end of the run must not end the sandbox */
+	int done = run_build_attached(&h->slot, &h->run, &h->box, false, NULL, f);
+	if (done == 0) {
+		control_note(&h->run, CONTROL_memory_limit, NULL);
+		control_note(&h->run, CONTROL_process_limit, NULL);
+		control_note(&h->run, CONTROL_resource_limits, NULL);
+	}
+	run_end(&h->run, &t);
+	run_destroy(&h->slot, &h->run, &t);
+	h->box.attached = false;
+	pool_give(&h->pool, &h->groups, leaf, false, !h->run.leaf_unfit);
+	return done;
+}
+
+/* Whether the limits of the groups are those of the request, as the kernel says. */
+static const char *limits_missing(const struct holder *h)
+{
+	uint64_t memory, processes;
+	const struct groups *all = &h->slot.launcher->sandboxes.below;
+	if (leaf_read(all, &h->groups.own, FACT_MEMORY_LIMIT, &memory) < 0 || leaf_read(all, &h->groups.own, FACT_PIDS_LIMIT, &processes) < 0)
+		return "cannot be read back";
+	bool same = memory <= h->limits.memory && memory + 65536 > h->limits.memory && processes == h->limits.processes;
+	return same ? NULL : "reads back differently";
+}
+
+static void send_held(struct holder *h)
+{
+	const char *missing = limits_missing(h);
+	control_note(&h->run, CONTROL_memory_limit, missing);
+	control_note(&h->run, CONTROL_process_limit, missing);
+	queue_frame(&h->out, FRAME_HELD);
+	queue_text(&h->out, KEY_TOKEN, h->token);
+	for (int c = 0; c < CONTROL_COUNT; c++) {
+		char text[160];
+		snprintf(text, sizeof text, "%s: %s", control_name[c], h->run.control[c] ? h->run.control[c] : "was not read");
+		if (control_applied(&h->run, (enum control)c))
+			queue_text(&h->out, KEY_HELD_CONTROL, control_name[c]);
+		else
+			queue_text(&h->out, KEY_HELD_MISSING, text);
+	}
+	queue_frame_end(&h->out);
+}
+
+/* ---- attached slots ---- */
+
+static struct held_descriptors descriptors_of(const struct holder *h)
+{
+	struct held_descriptors d = {.init = h->box.init_fd, .terminals = h->box.terminals, .cpu_tasks = h->cpu_tasks};
+	memcpy(d.namespaces, h->box.lane->namespace_fd, sizeof d.namespaces);
+	for (int t = 0; t < TREE_COUNT; t++)
+		d.groups[t] = t == TREE_CPU ? -1 : h->groups.own.dir[t];
+	return d;
+}
+
+static void accept_slot(struct holder *h)
+{
+	int socket = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct ucred peer = {.uid = (uid_t)-1};
+	socklen_t size = sizeof peer;
+	int free_place = 0;
+	if (socket < 0)
+		return;
+	while (free_place < ATTACHED_MAX && h->attached[free_place].socket >= 0)
+		free_place++;
+	struct held_message box = {.kind = HELD_BOX, .uid = h->box.lane->uid, .init = h->box.init, .processes = h->limits.processes};
+	struct held_descriptors descriptors = descriptors_of(h);
+	if (free_place == ATTACHED_MAX || getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.uid != 0 ||
+	    held_send(socket, &box, &descriptors) < 0) {
+		close(socket);
+		return;
+	}
+	h->attached[free_place] = (struct attached){.socket = socket, .leaf = -1};
+}
+
+/* Takes a leaf back from an attached slot. If the slot was lost, its processes are killed, and what the leaf has counted is not known. */
+static void take_back(struct holder *h, struct attached *a, bool left, bool reusable)
+{
+	if (a->leaf >= 0)
+		pool_give(&h->pool, &h->groups, a->leaf, left, reusable);
+	a->leaf = -1;
+	a->starts = false;
+}
+
+static void drop_slot(struct holder *h, struct attached *a)
+{
+	close_fd(&a->socket);
+	take_back(h, a, false, false);
+}
+
+/* Covers what has appeared in /proc since the last look. Returns -1 with errno if something stays uncovered. */
+static int keep_proc_covered(struct holder *h)
+{
+	uint64_t now = now_ns();
+	if (now - h->covered_ns < COVER_EVERY_MS * 1000000ull)
+		return 0;
+	h->covered_ns = now;
+	int uncovered = sandbox_proc_uncovered(h->proc);
+	if (uncovered > 0) {
+		if (keyed(setns, h->box.mount_ns, CLONE_NEWNS) < 0)
+			return -1;
+		int done = sandbox_proc_cover(), err = errno;
+		slot_return(&h->slot);
+		errno = err;
+		if (done < 0)
+			return -1;
+		uncovered = sandbox_proc_uncovered(h->proc);
+	}
+	if (uncovered == 0)
+		return 0;
+	errno = EPERM;
+	return -1;
+}
+
+static void give_leaf(struct holder *h, struct attached *a)
+{
+	struct held_message answer = {.kind = HELD_LEAF, .leaf = -1};
+	if (h->paused)
+		answer.err = EBUSY;
+	else if (a->leaf >= 0)
+		answer.err = EINVAL;
+	else if (keep_proc_covered(h) < 0 || (answer.leaf = pool_take(&h->pool, &h->groups)) < 0)
+		answer.err = errno;
+	a->leaf = answer.leaf;
+	a->starts = answer.leaf >= 0;
+	if (held_send(a->socket, &answer, NULL) < 0)
+		drop_slot(h, a);
+}
+
+static void serve_slot(struct holder *h, struct attached *a)
+{
+	struct held_message m;
+	if (held_receive(a->socket, &m, NULL) < 0) {
+		if (errno != EAGAIN && errno != EINTR)
+			drop_slot(h, a);
+		return;
+	}
+	switch (m.kind) {
+	case HELD_TAKE: give_leaf(h, a); break;
+	case HELD_STARTED: a->starts = false; break;
+	case HELD_GIVE: take_back(h, a, m.left, m.reusable); break;
+	default: drop_slot(h, a);
+	}
+}
+
+/* Serves messages of attached slots until none of them starts a program, because a stopped group would keep it from becoming ready. */
+static void await_starts(struct holder *h)
+{
+	uint64_t deadline = now_ns() + STARTS_TIMEOUT_MS * 1000000ull;
+	for (;;) {
+		struct pollfd on[ATTACHED_MAX];
+		bool starts = false;
+		for (int i = 0; i < ATTACHED_MAX; i++) {
+			on[i] = (struct pollfd){.fd = h->attached[i].starts ? h->attached[i].socket : -1, .events = POLLIN};
+			starts = starts || h->attached[i].starts;
+		}
+		if (!starts || now_ns() >= deadline || poll(on, ATTACHED_MAX, STARTS_TIMEOUT_MS) <= 0)
+			return;
+		for (int i = 0; i < ATTACHED_MAX; i++)
+			if (on[i].revents)
+				serve_slot(h, &h->attached[i]);
+	}
+}
+
+static void tell_slots(struct holder *h, enum held_kind kind)
+{
+	struct held_message m = {.kind = kind};
+	for (int i = 0; i < ATTACHED_MAX; i++)
+		if (h->attached[i].socket >= 0 && held_send(h->attached[i].socket, &m, NULL) < 0)
+			drop_slot(h, &h->attached[i]);
+}
+
+/* ---- requests of the client ---- */
+
+/* If not all processes stop, none stays stopped: the answer then says that the sandbox runs. */
+static void set_paused(struct holder *h, bool pause)
+{
+	h->paused = true; /* no further program starts */
+	if (pause) {
+		await_starts(h);
+		tell_slots(h, HELD_PAUSED); /* before the stop, so that no limit passes in between */
+	}
+	int state = sandbox_freeze(&h->groups, pause, FREEZE_TIMEOUT_MS);
+	if (pause && state != 1)
+		sandbox_freeze(&h->groups, false, FREEZE_TIMEOUT_MS);
+	h->paused = pause ? state == 1 : state != 0;
+	if (!h->paused)
+		tell_slots(h, HELD_RESUMED);
+	queue_frame(&h->out, FRAME_PAUSED);
+	queue_int(&h->out, KEY_FROZEN, pause ? state == 1 : state != 0);
+	queue_frame_end(&h->out);
+}
+
+static uint64_t fact(const struct holder *h, enum fact which)
+{
+	uint64_t value;
+	return leaf_read(&h->slot.launcher->sandboxes.below, &h->groups.own, which, &value) < 0 ? 0 : value;
+}
+
+static void send_measured(struct holder *h)
+{
+	struct statfs st = {0};
+	unsigned attached = 0;
+	fstatfs(h->box.work, &st); /* an overlay answers for its upper layer */
+	for (int i = 0; i < ATTACHED_MAX; i++)
+		attached += h->attached[i].socket >= 0;
+	queue_frame(&h->out, FRAME_MEASURED);
+	queue_int(&h->out, KEY_NOW_MEMORY, fact(h, FACT_MEMORY_NOW));
+	queue_int(&h->out, KEY_MOST_MEMORY, fact(h, FACT_MEMORY_PEAK));
+	queue_int(&h->out, KEY_NOW_CPU_USEC, fact(h, FACT_CPU_USEC));
+	queue_int(&h->out, KEY_NOW_PROCESSES, fact(h, FACT_PIDS_CURRENT));
+	queue_int(&h->out, KEY_ALL_OOM_KILLS, sandbox_oom_kills(&h->groups, h->pool.retired_oom_kills));
+	queue_int(&h->out, KEY_NOW_FROZEN, sandbox_is_frozen(&h->groups) == 1);
+	queue_int(&h->out, KEY_NOW_DISK, (uint64_t)(st.f_blocks - st.f_bfree) * (uint64_t)st.f_bsize);
+	queue_int(&h->out, KEY_NOW_INODES, st.f_files - st.f_ffree);
+	queue_int(&h->out, KEY_ATTACHED, attached);
+	queue_frame_end(&h->out);
+}
+
+/* Serves a request of the client. Returns false if the sandbox is to end. */
+static bool serve_client(struct holder *h)
+{
+	uint8_t header[FRAME_HEADER];
+	if (read_exactly(h->connection, header, sizeof header, FRAME_TIMEOUT_MS) < 0)
+		return false;
+	if (header[0] | header[1] | header[2] | header[3]) {
+		refuse_request(&h->out, h->connection, "frame with a body", "");
+		return false;
+	}
+	switch (header[4]) {
+	case FRAME_PAUSE: set_paused(h, true); break;
+	case FRAME_RESUME: set_paused(h, false); break;
+	case FRAME_MEASURE: send_measured(h); break;
+	case FRAME_END: return false;
+	default: refuse_request(&h->out, h->connection, "unknown frame", ""); return false;
+	}
+	return flush_all(&h->out, h->connection) == 0;
+}
+
+/* Tells the client that the kernel has killed a process because the sandbox as a whole is out of memory. */
+static void report_memory(struct holder *h)
+{
+	uint64_t events = 0;
+	if (h->groups.own.oom_event >= 0) {
+		if (read(h->groups.own.oom_event, &events, sizeof events) != sizeof events)
+			return;
+	} else {
+		events = fact(h, FACT_OOM_EVENTS);
+		if (events == h->oom_events)
+			return;
+		h->oom_events = events;
+	}
+	queue_frame(&h->out, FRAME_MEMORY_ENDED);
+	queue_frame_end(&h->out);
+	if (flush_all(&h->out, h->connection) < 0)
+		h->lost = true;
+}
+
+static void hold(struct holder *h)
+{
+	enum { ON_CLIENT, ON_LISTENER, ON_INIT, ON_MEMORY, ON_SLOTS, EVENTS = ON_SLOTS + ATTACHED_MAX };
+	sigset_t none;
+	sigemptyset(&none);
+	bool v1 = h->groups.own.oom_event >= 0;
+	while (!slot_stopping && !h->lost) {
+		struct pollfd on[EVENTS];
+		on[ON_CLIENT] = (struct pollfd){.fd = h->connection, .events = POLLIN | POLLRDHUP};
+		on[ON_LISTENER] = (struct pollfd){.fd = h->listener, .events = POLLIN};
+		on[ON_INIT] = (struct pollfd){.fd = h->box.init_fd, .events = POLLIN};
+		on[ON_MEMORY] = (struct pollfd){.fd = v1 ? h->groups.own.oom_event : h->groups.own.fact[FACT_OOM_EVENTS], .events = v1 ? POLLIN : POLLPRI};
+		for (int i = 0; i < ATTACHED_MAX; i++)
+			on[ON_SLOTS + i] = (struct pollfd){.fd = h->attached[i].socket, .events = POLLIN};
+		if (ppoll(on, EVENTS, NULL, &none) < 0)
+			continue;
+		/* Slots come first: a request of the client may depend on what they have sent before. */
+		for (int i = 0; i < ATTACHED_MAX; i++)
+			if (on[ON_SLOTS + i].revents && h->attached[i].socket == on[ON_SLOTS + i].fd)
+				serve_slot(h, &h->attached[i]);
+		if (on[ON_MEMORY].revents)
+			report_memory(h);
+		if (on[ON_LISTENER].revents)
+			accept_slot(h);
+		if (on[ON_INIT].revents)
+			h->lost = true;
+		if ((on[ON_CLIENT].revents & ~POLLIN) || (on[ON_CLIENT].revents && !serve_client(h)))
+			return;
+	}
+}
+
+/* ---- the end ---- */
+
+/*
+ * Kills everything, and waits until the attached slots have reaped their programs and left: a pid namespace does not end before that, and they
+ * have descriptors of the sandbox.
+ */
+static void end_slots(struct holder *h)
+{
+	uint64_t deadline = now_ns() + END_TIMEOUT_MS * 1000000ull;
+	close_fd(&h->listener);
+	for (int i = 0; i < ATTACHED_MAX; i++)
+		if (h->attached[i].socket >= 0)
+			shutdown(h->attached[i].socket, SHUT_WR); /* tells the slot; its own end closes the other direction */
+	for (bool any = true; any && now_ns() < deadline;) {
+		struct pollfd on[ATTACHED_MAX];
+		any = false;
+		sandbox_kill(&h->groups);
+		for (int i = 0; i < ATTACHED_MAX; i++) {
+			on[i] = (struct pollfd){.fd = h->attached[i].socket, .events = POLLIN};
+			any = any || on[i].fd >= 0;
+		}
+		if (!any || poll(on, ATTACHED_MAX, POLL_KILL_MS) <= 0)
+			continue;
+		for (int i = 0; i < ATTACHED_MAX; i++) {
+			struct held_message m;
+			if (on[i].revents && held_receive(h->attached[i].socket, &m, NULL) < 0 && errno != EAGAIN)
+				close_fd(&h->attached[i].socket);
+		}
+	}
+}
+
+/* Waits until the kernel has uncharged what the sandbox had. */
+static void await_uncharged(struct holder *h, struct teardown *t)
+{
+	uint64_t deadline = now_ns() + UNCHARGE_TIMEOUT_MS * 1000000ull, charged;
+	while ((charged = fact(h, FACT_MEMORY_NOW)) > CHARGED_MAX && now_ns() < deadline)
+		usleep(2000);
+	if (charged > CHARGED_MAX)
+		teardown_leftover(t, "memory of the sandbox");
+}
+
+static bool remove_sandbox(struct holder *h)
+{
+	struct teardown t = {.reaped = true, .populated = -1};
+	const struct launcher *l = h->slot.launcher;
+	uint64_t value;
+	if (h->groups.own.dir[TREE_UNIFIED] >= 0) {
+		sandbox_kill(&h->groups);
+		end_slots(h);
+	}
+	unlinkat(l->sockets, h->token, 0);
+	close_fd(&h->proc);
+	if (h->box.built)
+		box_destroy(&h->slot, &h->box, &t);
+	if (h->groups.own.dir[TREE_UNIFIED] >= 0) {
+		if (leaf_read(&l->sandboxes.below, &h->groups.own, FACT_POPULATED, &value) == 0)
+			t.populated = value != 0;
+		t.pids_left = fact(h, FACT_PIDS_CURRENT);
+		await_uncharged(h, &t);
+		close_fd(&h->cpu_tasks);
+		if (sandbox_remove(&l->sandboxes.below, h->number, GROUPS_TIMEOUT_MS) > 0)
+			teardown_leftover(&t, "groups of the sandbox");
+	}
+	send_teardown(&h->out, &t);
+	flush_all(&h->out, h->connection);
+	return t.reaped && !t.leftovers && !t.mounts && !t.pids_left;
+}
+
+static int read_hold(struct holder *h)
+{
+	uint8_t header[FRAME_HEADER], body[HOLD_BODY_MAX];
+	struct refusal why;
+	if (read_exactly(h->connection, header, sizeof header, -1) < 0)
+		return -1;
+	size_t size = (size_t)header[0] | (size_t)header[1] << 8 | (size_t)header[2] << 16 | (size_t)header[3] << 24;
+	if (header[4] != FRAME_HOLD || size > sizeof body)
+		return refuse_request(&h->out, h->connection, header[4] != FRAME_HOLD ? "unknown frame" : "frame too large", "HOLD");
+	if (read_exactly(h->connection, body, size, FRAME_TIMEOUT_MS) < 0)
+		return -1;
+	return hold_parse(body, size, &h->limits, &why) < 0 ? refuse_request(&h->out, h->connection, why.reason, why.object) : 0;
+}
+
+int holder_serve(const struct launcher *l, unsigned number, unsigned holder, const char token[TOKEN_BYTES + 1], int connection, pid_t launcher)
+{
+	static struct area area;
+	struct holder *h = area_of(&area, sizeof *h);
+	struct failure f = {0};
+
+	if (begin_process(launcher) < 0)
+		return 1;
+	*h = (struct holder){.number = holder, .token = token, .connection = connection, .listener = -1, .cpu_tasks = -1, .proc = -1};
+	h->groups.own.dir[TREE_UNIFIED] = -1;
+	for (int i = 0; i < ATTACHED_MAX; i++)
+		h->attached[i].socket = h->attached[i].leaf = -1;
+	int unused;
+	if (fix_descriptor_table(l, &f) < 0 || groups_join(&l->groups, number, &unused, &f) < 0 || slot_prepare_holder(&h->slot, l, number, holder, &f) < 0) {
+		send_failed(&h->out, connection, &f);
+		return 1;
+	}
+	send_hello(&h->out, l, number);
+	if (flush_all(&h->out, connection) < 0 || read_hold(h) < 0)
+		return 0;
+	if (make_sandbox(h, &f) < 0 || prove_controls(h, &f) < 0 || listen_for_slots(h, &f) < 0) {
+		fprintf(stderr, "assay-launcher: holder %u: %s %s: %s\n", holder, f.step, f.object, strerror(f.err));
+		send_failed(&h->out, connection, &f);
+		remove_sandbox(h);
+		return 1;
+	}
+	send_held(h);
+	if (flush_all(&h->out, connection) == 0)
+		hold(h);
+	return !remove_sandbox(h);
+}

@@ -1,0 +1,376 @@
+/*
+ * The root directory of a sandbox (root.h). The init of the box calls this (box/init.c), before it installs its filter.
+ *
+ *   /              an overlay: the image, below a layer of fixed files (accounts, configuration), below a tmpfs that programs write to
+ *   /dev           harmless devices, terminals of this sandbox alone, and /dev/shm
+ *   /proc          processes of the sandbox, and files with the sandbox's own numbers in place of those of the machine
+ *
+ * The overlay's inodes belong to the sandbox, so locks and watches on them reach no other tenant, and what programs write is limited by
+ * the size of the tmpfs and charged to their groups.
+ */
+#define _GNU_SOURCE
+#include "sandbox/root.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "image-root.h"
+#include "seccomp.h"
+
+/* The tmpfs of the sandbox's own files, and that of the fixed files, until the root is the sandbox's. */
+#define CHANGES "/tmp"
+#define FIXED "/dev/shm"
+#define LAYER FIXED "/layer"
+#define FACTS FIXED "/proc"
+#define HIDDEN_FILE FACTS "/.hidden-file"
+#define HIDDEN_DIRECTORY FACTS "/.hidden"
+#define PROC_FLAGS ((unsigned long)(MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY))
+
+enum { COPY_BYTES = 512 * 1024, PROC_ENTRIES_MAX = 256, SHM_BYTES = 64 << 20 };
+
+/* ---- files ---- */
+
+/* Makes the directory part of the path below `base`. */
+static int make_parents(const char *path, size_t base)
+{
+	char part[256];
+	for (const char *p = strchr(path + base + 1, '/'); p; p = strchr(p + 1, '/')) {
+		snprintf(part, sizeof part, "%.*s", (int)(p - path), path);
+		if (mkdir(part, 0755) < 0 && errno != EEXIST)
+			return -1;
+		if (chmod(part, 0755) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int write_whole(const char *path, const char *data, size_t size, mode_t mode, struct failure *f)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	bool done = fd >= 0 && write(fd, data, size) == (ssize_t)size && fchmod(fd, mode) == 0;
+	int err = errno;
+	if (fd >= 0)
+		close(fd);
+	return done ? 0 : fail_with(f, err, "sandbox", "%s", path);
+}
+
+/* Makes a file below `base` with a text as printf() makes it, which may have 4,095 bytes. */
+static int make_file(const char *base, const char *name, mode_t mode, struct failure *f, const char *format, ...) __attribute__((format(printf, 5, 6)));
+static int make_file(const char *base, const char *name, mode_t mode, struct failure *f, const char *format, ...)
+{
+	char path[256], text[4096];
+	va_list arguments;
+	snprintf(path, sizeof path, "%s/%s", base, name);
+	va_start(arguments, format);
+	int size = vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	if (size < 0 || size >= (int)sizeof text)
+		return fail_with(f, E2BIG, "sandbox", "%s", path);
+	if (make_parents(path, strlen(base)) < 0)
+		return fail(f, "sandbox", "%s", path);
+	return write_whole(path, text, (size_t)size, mode, f);
+}
+
+/* ---- the layer of fixed files ---- */
+
+static int make_layer(const struct sandbox_root *root, struct failure *f)
+{
+	unsigned uid = root->uid;
+	if (mkdir(LAYER, 0755) < 0 || chmod(LAYER, 01777) < 0)
+		return fail(f, "sandbox", LAYER);
+	if (make_file(LAYER, "etc/passwd", 0644, f,
+		      "root:x:0:0:root:/:/usr/sbin/nologin\nuser:x:%u:%u::/home/user:/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
+		      uid, uid) < 0 ||
+	    make_file(LAYER, "etc/group", 0644, f, "root:x:0:\nuser:x:%u:\nnogroup:x:65534:\n", uid) < 0 ||
+	    make_file(LAYER, "etc/hostname", 0644, f, "assay\n") < 0 ||
+	    make_file(LAYER, "etc/hosts", 0644, f, "127.0.0.1 localhost assay\n::1 localhost\n") < 0 ||
+	    /* Programs of a user install into the home directory: /usr belongs to root. */
+	    make_file(LAYER, "etc/pip.conf", 0644, f, "[install]\nuser = true\nbreak-system-packages = true\n") < 0 ||
+	    make_file(LAYER, "home/user/.npmrc", 0644, f, "prefix=/home/user/.local\n") < 0)
+		return -1;
+	/* Scripts and agents call sudo out of habit. There is one user, so it runs the command as that. */
+	if (make_file(LAYER, "usr/local/bin/sudo", 0755, f,
+		      "#!/bin/sh\n# Runs the command as the same user: a sandbox has no other.\nuser=\n"
+		      "while [ $# -gt 0 ]; do\n  case $1 in\n  --) shift; break ;;\n  -u | -g | -h | -p | -U | -C | -T) shift 2 || exit 1 ;;\n"
+		      "  -*) shift ;;\n  *=*) export \"$1\"; shift ;;\n  *) break ;;\n  esac\ndone\n[ $# -gt 0 ] || exit 0\nexec \"$@\"\n") < 0)
+		return -1;
+	return 0;
+}
+
+/* The image may have files below /usr/local, which the layer's directories only add to, because an overlay merges directories. */
+static int make_changes(const struct sandbox_root *root, struct failure *f)
+{
+	char options[96];
+	static const char *const of_user[] = {CHANGES "/upper/home/user", CHANGES "/upper/home/user/.local", CHANGES "/upper/home/user/.local/bin"};
+	snprintf(options, sizeof options, "mode=0755,size=%llu,nr_inodes=%llu", (unsigned long long)root->disk, (unsigned long long)root->inodes);
+	if (mount("tmpfs", CHANGES, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
+		return fail(f, "mount", "files of the sandbox");
+	if (mkdir(CHANGES "/work", 0700) < 0 || mkdir(CHANGES "/upper", 0755) < 0 || chmod(CHANGES "/upper", 01777) < 0 ||
+	    mkdir(CHANGES "/upper/home", 0755) < 0 || mkdir(CHANGES "/upper/tmp", 01777) < 0 || chmod(CHANGES "/upper/tmp", 01777) < 0)
+		return fail(f, "sandbox", "directories");
+	for (size_t i = 0; i < sizeof of_user / sizeof *of_user; i++)
+		if (mkdir(of_user[i], 0755) < 0 || chown(of_user[i], root->uid, root->uid) < 0)
+			return fail(f, "sandbox", "%s", of_user[i]);
+	return 0;
+}
+
+/* ---- /proc ---- */
+
+/* Entries of /proc that are of the namespaces of who reads them. All others are replaced or covered. */
+static bool is_own(const char *name)
+{
+	static const char *const own[] = {"self", "thread-self", "mounts", "net"};
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+		if (!strcmp(name, own[i]))
+			return true;
+	return name[0] == '.' || name[strspn(name, "0123456789")] == 0;
+}
+
+/* Copies a file of the machine's /proc as it is now. */
+static int copy_fact(const char *from, const char *name, struct failure *f)
+{
+	char path[256];
+	char *data = malloc(COPY_BYTES);
+	int fd = open(from, O_RDONLY | O_CLOEXEC);
+	size_t used = 0;
+	ssize_t n = 0;
+	while (data && fd >= 0 && used < COPY_BYTES && (n = read(fd, data + used, COPY_BYTES - used)) > 0)
+		used += (size_t)n;
+	if (fd >= 0)
+		close(fd);
+	snprintf(path, sizeof path, FACTS "/%s", name);
+	int done = !data || make_parents(path, strlen(FACTS)) < 0 ? fail(f, "sandbox", "%s", path) : write_whole(path, data, used, 0444, f);
+	free(data);
+	return done;
+}
+
+static int count_cpus(void)
+{
+	FILE *file = fopen("proc/cpuinfo", "re");
+	char line[256];
+	int count = 0;
+	while (file && fgets(line, sizeof line, file))
+		count += !strncmp(line, "processor", 9);
+	if (file)
+		fclose(file);
+	return count ? count : 1;
+}
+
+static int make_stat(struct failure *f)
+{
+	char text[3072] = "cpu  0 0 0 0 0 0 0 0 0 0\n";
+	size_t used = strlen(text);
+	struct timespec wall, boot;
+	clock_gettime(CLOCK_REALTIME, &wall);
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	int cpus = count_cpus();
+	for (int cpu = 0; cpu < cpus && used + 64 < sizeof text; cpu++)
+		used += (size_t)snprintf(text + used, sizeof text - used, "cpu%d 0 0 0 0 0 0 0 0 0 0\n", cpu);
+	if (make_file(FACTS, "stat", 0444, f, "%sintr 0\nctxt 0\nbtime %lld\nprocesses 1\nprocs_running 1\nprocs_blocked 0\nsoftirq 0\n", text,
+		      (long long)(wall.tv_sec - boot.tv_sec)) < 0)
+		return -1;
+	return make_file(FACTS, "uptime", 0444, f, "%lld.00 0.00\n", (long long)boot.tv_sec);
+}
+
+static int make_meminfo(const struct sandbox_root *root, struct failure *f)
+{
+	static const char *const zero[] = {
+		"Buffers", "Cached", "SwapCached", "Active", "Inactive", "Active(anon)", "Inactive(anon)", "Active(file)", "Inactive(file)",
+		"Unevictable", "Mlocked", "SwapTotal", "SwapFree", "Dirty", "Writeback", "AnonPages", "Mapped", "Shmem", "KReclaimable", "Slab",
+		"SReclaimable", "SUnreclaim", "KernelStack", "PageTables", "Committed_AS",
+	};
+	char text[2048];
+	size_t used = 0;
+	for (size_t i = 0; i < sizeof zero / sizeof *zero; i++)
+		used += (size_t)snprintf(text + used, sizeof text - used, "%s: 0 kB\n", zero[i]);
+	unsigned long long kib = root->memory / 1024;
+	return make_file(FACTS, "meminfo", 0444, f, "MemTotal: %llu kB\nMemFree: %llu kB\nMemAvailable: %llu kB\n%s", kib, kib, kib, text);
+}
+
+static int make_sysctls(struct failure *f)
+{
+	/* The same on every machine, or readable by other means, such as uname() and the limits themselves. */
+	static const char *const copied[] = {
+		"kernel/osrelease", "kernel/ostype", "kernel/version", "kernel/pid_max", "kernel/cap_last_cap", "kernel/ngroups_max",
+		"kernel/overflowuid", "kernel/overflowgid", "kernel/randomize_va_space", "vm/overcommit_memory", "vm/max_map_count",
+		"fs/nr_open", "fs/file-max", "fs/pipe-max-size", "fs/inotify/max_user_instances", "fs/inotify/max_user_watches",
+		"fs/inotify/max_queued_events",
+	};
+	for (size_t i = 0; i < sizeof copied / sizeof *copied; i++) {
+		char from[64], name[64];
+		snprintf(from, sizeof from, "proc/sys/%s", copied[i]);
+		snprintf(name, sizeof name, "sys/%s", copied[i]);
+		if (access(from, R_OK) == 0 && copy_fact(from, name, f) < 0)
+			return -1;
+	}
+	unsigned char id[16];
+	if (getrandom(id, sizeof id, 0) != sizeof id)
+		return fail(f, "sandbox", "random number");
+	if (make_file(FACTS, "sys/kernel/hostname", 0444, f, "assay\n") < 0 || make_file(FACTS, "sys/kernel/domainname", 0444, f, "\n") < 0 ||
+	    make_file(FACTS, "sys/net/core/somaxconn", 0444, f, "4096\n") < 0 || make_file(FACTS, "sys/crypto/fips_enabled", 0444, f, "0\n") < 0 ||
+	    make_file(FACTS, "sys/vm/swappiness", 0444, f, "60\n") < 0)
+		return -1;
+	return make_file(FACTS, "sys/kernel/random/boot_id", 0444, f,
+			 "%02x%02x%02x%02x-%02x%02x-4%01x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x\n", id[0], id[1], id[2], id[3], id[4], id[5],
+			 id[6] & 15, id[7], (id[8] & 0x3f) | 0x80, id[9], id[10], id[11], id[12], id[13], id[14], id[15]);
+}
+
+/* Makes the files that replace those of the machine, from its /proc, which is mounted at `proc` in the working directory. */
+static int make_facts(const struct sandbox_root *root, struct failure *f)
+{
+	if (mkdir(FACTS, 0755) < 0 || chmod(FACTS, 0755) < 0 || mkdir(HIDDEN_DIRECTORY, 0) < 0 || make_file(FACTS, ".hidden-file", 0, f, "%s", "") < 0)
+		return fail(f, "sandbox", FACTS);
+	if (copy_fact("proc/cpuinfo", "cpuinfo", f) < 0 || copy_fact("proc/version", "version", f) < 0 || make_stat(f) < 0 ||
+	    make_meminfo(root, f) < 0 || make_sysctls(f) < 0)
+		return -1;
+	if (make_file(FACTS, "loadavg", 0444, f, "0.00 0.00 0.00 1/1 1\n") < 0 || make_file(FACTS, "diskstats", 0444, f, "%s", "") < 0 ||
+	    make_file(FACTS, "partitions", 0444, f, "%s", "") < 0 || make_file(FACTS, "vmstat", 0444, f, "nr_free_pages 0\npgpgin 0\npgpgout 0\npswpin 0\npswpout 0\n") < 0 ||
+	    make_file(FACTS, "swaps", 0444, f, "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n") < 0 ||
+	    make_file(FACTS, "filesystems", 0444, f, "nodev\tproc\nnodev\ttmpfs\nnodev\tdevpts\nnodev\toverlay\n") < 0)
+		return -1;
+	return make_file(FACTS, "cgroups", 0444, f, "#subsys_name\thierarchy\tnum_cgroups\tenabled\n");
+}
+
+/* Replaces or covers the entries of /proc at `proc` in the working directory. */
+static int cover_proc(struct failure *f)
+{
+	DIR *dir = opendir("proc");
+	char name[PROC_ENTRIES_MAX][64];
+	int count = 0;
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		if (is_own(entry->d_name))
+			continue;
+		if (count == PROC_ENTRIES_MAX || strlen(entry->d_name) >= sizeof name[0]) {
+			closedir(dir);
+			return fail_with(f, E2BIG, "mount", "/proc has too many entries");
+		}
+		snprintf(name[count++], sizeof name[0], "%.63s", entry->d_name);
+	}
+	if (!dir)
+		return fail(f, "mount", "/proc");
+	closedir(dir);
+	for (int i = 0; i < count; i++) {
+		char fact[96], at[96];
+		struct stat st;
+		snprintf(fact, sizeof fact, FACTS "/%.63s", name[i]);
+		snprintf(at, sizeof at, "proc/%.63s", name[i]);
+		if (lstat(at, &st) < 0)
+			return fail(f, "mount", "/proc/%s", name[i]);
+		bool replaced = access(fact, F_OK) == 0;
+		const char *from = replaced ? fact : S_ISDIR(st.st_mode) ? HIDDEN_DIRECTORY : HIDDEN_FILE;
+		if (mount(from, at, NULL, MS_BIND, NULL) < 0)
+			return fail(f, "mount", "/proc/%s", name[i]);
+	}
+	return 0;
+}
+
+int sandbox_proc_uncovered(int proc)
+{
+	struct stat own, st;
+	int copy = openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), count = 0;
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	if (!dir || fstat(copy, &own) < 0) {
+		if (dir)
+			closedir(dir);
+		else if (copy >= 0)
+			close(copy);
+		return -1;
+	}
+	for (struct dirent *entry; (entry = readdir(dir));)
+		if (!is_own(entry->d_name) && fstatat(copy, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == own.st_dev)
+			count++;
+	closedir(dir);
+	return count;
+}
+
+/* Finds an entry of /proc that was covered by nothing to read, of the same type, so that it can be mounted at other places too. */
+static bool find_cover(DIR *dir, dev_t proc, mode_t type, char at[96])
+{
+	struct stat st;
+	rewinddir(dir);
+	for (struct dirent *entry; (entry = readdir(dir));)
+		if (!is_own(entry->d_name) && fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev != proc &&
+		    (st.st_mode & S_IFMT) == type && (st.st_mode & 0777) == 0) {
+			snprintf(at, 96, "/proc/%.63s", entry->d_name);
+			return true;
+		}
+	return false;
+}
+
+int sandbox_proc_cover(void)
+{
+	struct stat own, st;
+	int covered = 0, err = 0;
+	DIR *dir = opendir("/proc"), *other = opendir("/proc");
+	if (!dir || !other || fstat(dirfd(dir), &own) < 0)
+		err = errno;
+	for (struct dirent *entry; !err && (entry = readdir(dir));) {
+		char at[96], from[96];
+		if (is_own(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != own.st_dev)
+			continue;
+		snprintf(at, sizeof at, "/proc/%.63s", entry->d_name);
+		mode_t type = S_ISDIR(st.st_mode) ? S_IFDIR : S_IFREG;
+		if (!find_cover(other, own.st_dev, type, from))
+			err = ENOENT;
+		else if (keyed(mount, from, at, NULL, (unsigned long)MS_BIND, NULL) < 0)
+			err = errno;
+		else
+			covered++;
+	}
+	if (dir)
+		closedir(dir);
+	if (other)
+		closedir(other);
+	errno = err;
+	return err ? -1 : covered;
+}
+
+/* ---- the root ---- */
+
+static int mount_terminals(const struct sandbox_root *root, struct failure *f)
+{
+	char options[96];
+	snprintf(options, sizeof options, "newinstance,ptmxmode=0666,mode=0620,uid=%u,gid=%u,max=%d", root->uid, root->uid, TERMINALS_MAX);
+	if (mount("devpts", "dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, options) < 0)
+		return fail(f, "mount", "/dev/pts");
+	uint64_t shm = root->disk < SHM_BYTES ? root->disk : SHM_BYTES;
+	snprintf(options, sizeof options, "mode=1777,size=%llu,nr_inodes=4096", (unsigned long long)shm);
+	return mount("tmpfs", "dev/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) < 0 ? fail(f, "mount", "/dev/shm") : 0;
+}
+
+int sandbox_root_enter(const struct sandbox_root *root, struct failure *f)
+{
+	if (mount("tmpfs", FIXED, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0755,size=2m,nr_inodes=256") < 0)
+		return fail(f, "mount", "fixed files of the sandbox");
+	if (make_layer(root, f) < 0 || make_changes(root, f) < 0)
+		return -1;
+	if (mount("sandbox", "/box", "overlay", MS_NOSUID | MS_NODEV,
+		  "lowerdir=" LAYER ":/,upperdir=" CHANGES "/upper,workdir=" CHANGES "/work,redirect_dir=off,index=off,metacopy=off") < 0)
+		return fail(f, "mount", "root of the sandbox (the image must not be on an overlay)");
+	if (chdir("/box") < 0)
+		return fail(f, "chdir", "root of the sandbox");
+	if (image_make_devices(true, f) < 0 || mount_terminals(root, f) < 0)
+		return -1;
+	if (mount("proc", "proc", "proc", PROC_FLAGS, "hidepid=invisible") < 0)
+		return fail(f, "mount", "/proc");
+	if (make_facts(root, f) < 0 || cover_proc(f) < 0)
+		return -1;
+	if (mount(NULL, FIXED, NULL, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+		return fail(f, "mount", "fixed files read-only");
+	if (syscall(__NR_pivot_root, ".", ".") < 0)
+		return fail(f, "pivot", "root of the sandbox");
+	if (umount2(".", MNT_DETACH) < 0)
+		return fail(f, "mount", "detach the image");
+	return chdir("/") < 0 ? fail(f, "chdir", "/") : 0;
+}

@@ -1,0 +1,60 @@
+#ifndef ASSAY_SANDBOX_H
+#define ASSAY_SANDBOX_H
+
+#include "launcher.h"
+#include "slot/resources.h"
+#include "wire/wire.h"
+
+/*
+ * Sandboxes: boxes that live as long as a connection, and in which any number of programs run.
+ *
+ *   holder          holder.c. Keeps one sandbox for one connection: its init, namespaces, file systems and groups. It runs no program.
+ *   attached slot   attached.c. Runs programs in a sandbox for one connection, one after the other, as a slot does in its own boxes.
+ *
+ * The launcher forks both. They talk over a socket in a directory that no other process has (struct launcher), whose name is the token of
+ * the sandbox, 128 random bits. The holder passes its descriptors of the sandbox to each attached slot, and gives it a leaf for each
+ * execution.
+ */
+
+enum { ATTACHED_MAX = 16 /* attached slots of one sandbox at the same time */ };
+
+/* What the holder and an attached slot send each other: messages of this form, each in one packet. */
+enum held_kind {
+	HELD_BOX = 1,  /* from the holder, first: the descriptors of the sandbox */
+	HELD_LEAF,     /* from the holder: the leaf for an execution, or, with `err`, that there is none */
+	HELD_PAUSED, HELD_RESUMED, /* from the holder */
+	HELD_TAKE,     /* from the attached slot: asks for a leaf */
+	HELD_STARTED,  /* from the attached slot: the program in the leaf was started, or will not be */
+	HELD_GIVE,     /* from the attached slot: it no longer uses the leaf */
+};
+
+struct held_message {
+	uint32_t kind;
+	int32_t leaf;      /* HELD_LEAF, HELD_GIVE */
+	int32_t err;       /* HELD_LEAF: the errno if there is no leaf; otherwise 0 */
+	uint32_t left;     /* HELD_GIVE: the leaf has processes that run on */
+	uint32_t reusable; /* HELD_GIVE: the leaf may serve another execution */
+	uid_t uid;         /* HELD_BOX: of the programs */
+	pid_t init;        /* HELD_BOX */
+	uint64_t processes; /* HELD_BOX: the limit of the sandbox */
+};
+
+/* The descriptors that come with HELD_BOX. One that is -1 is not sent, and received as -1. */
+struct held_descriptors {
+	int init, namespaces[LANE_NAMESPACES], terminals, groups[TREE_COUNT], cpu_tasks;
+};
+enum { HELD_DESCRIPTORS = sizeof(struct held_descriptors) / sizeof(int) };
+
+/* Sends a message, with the descriptors if there are any. Returns -1 with errno on failure; it never waits. */
+int held_send(int socket, const struct held_message *message, const struct held_descriptors *descriptors);
+/* Receives a message without waiting; `descriptors` can be NULL. Returns 0, or -1 with errno: EAGAIN, or ECONNRESET if the peer is gone. */
+int held_receive(int socket, struct held_message *message, struct held_descriptors *descriptors);
+
+/*
+ * Each makes the calling process, a child of `launcher`, a holder or an attached slot, and serves one connection until it closes. `number`
+ * is that of the process among all that serve connections, `holder` that among the holders. Returns the exit status.
+ */
+int holder_serve(const struct launcher *l, unsigned number, unsigned holder, const char token[TOKEN_BYTES + 1], int connection, pid_t launcher);
+int attached_serve(const struct launcher *l, unsigned number, int connection, pid_t launcher);
+
+#endif

@@ -1,0 +1,631 @@
+import { connect, type Socket } from "node:net";
+import { dirname, join } from "node:path";
+import { Captured } from "../domain/captured.ts";
+import type { Limits } from "../domain/limits.ts";
+import type { StepReport, TeardownReport } from "../domain/report.ts";
+import { type KeyName, UNLIMITED } from "./protocol.ts";
+import { greet, refusal, SandboxError, StepSizeError } from "./refusal.ts";
+import { decodeReport, decodeTeardown, type Hello } from "./report.ts";
+import { encodeSignal, kernelBytes, LIMIT_ENTRIES, walkableBytes } from "./step.ts";
+import { Entries, encodeRaw, type Frame, FrameReader, FrameWriter, ProtocolError } from "./wire.ts";
+
+/** The names of the launcher's sockets for sandboxes, beside the one for slots. */
+export const SANDBOXES_SOCKET = "sandboxes.sock";
+const EXECUTIONS_SOCKET = "executions.sock";
+
+const [OPEN_MS, HOLD_MS, ANSWER_MS, END_MS] = [30_000, 30_000, 20_000, 60_000];
+/** As for slots of submissions: how long a slot may take longer than the limit of wall time. ENDING frames extend it. */
+const SILENCE_MS = 45_000;
+/** Input frames that the program has not taken yet. The socket has space for them, so that the end of a connection is never behind them. */
+const INPUTS_UNDER_WAY = 2;
+const MAX_INPUT_BYTES = 64 * 1024;
+/** Arguments and environment together; the launcher's EXEC_ARGS_BYTES is a little larger. */
+const MAX_COMMAND_BYTES = 480 * 1024;
+/** RLIMIT_NPROC counts all processes of the user, that is of the whole sandbox. The cgroups must refuse first, because they count refusals. */
+const PROCESS_RLIMIT_ABOVE = 64;
+const MAX_ENV = 64;
+const MAX_ARGS = 128;
+
+/** The launcher has as many sandboxes, or connections for executions, as it may have. */
+export class SandboxesFullError extends SandboxError {
+  override readonly name = "SandboxesFullError";
+}
+
+/** The limits of a sandbox, for everything in it together. */
+export interface HoldLimits {
+  readonly memoryBytes: number;
+  readonly processes: number;
+  /** Bytes of all files that differ from the image. They are in memory, and count as memory as well. */
+  readonly diskBytes: number;
+  readonly inodes: number;
+}
+
+/** What a sandbox uses. */
+export interface Measurement {
+  readonly memoryBytes: number;
+  readonly memoryPeakBytes: number;
+  readonly cpuUsec: number;
+  /** Processes and threads. */
+  readonly processes: number;
+  /** Processes that the OOM killer has killed since the start. */
+  readonly oomKills: number;
+  readonly frozen: boolean;
+  readonly diskBytes: number;
+  readonly inodes: number;
+}
+
+/** A program in a sandbox. */
+export interface ExecutionStep {
+  /** The program and its arguments. A program without a slash is looked for in the directories of PATH. */
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly limits: Limits;
+  /** The whole input, or if `live`, the beginning of it. */
+  readonly stdin: Buffer;
+  readonly live: boolean;
+  /** The directory in which the program starts; null: the home directory. */
+  readonly cwd: string | null;
+  readonly terminal: { readonly rows: number; readonly cols: number } | null;
+  /** Whether processes that outlive the program stay. */
+  readonly leaveProcesses: boolean;
+  /** Whether the program waits until its output is taken. Its standard output then has no limit, and the report does not contain it. */
+  readonly paced: boolean;
+}
+
+/** The report of an execution. */
+export type ExecutionReport = StepReport & {
+  /** Processes and threads that the execution left behind, and that run on. */
+  readonly processesLeft: number;
+};
+
+/**
+ * Receives output while a program runs. The bytes are valid only until the function returns, or until its promise resolves. As long as a
+ * promise is pending, nothing more of the slot is read.
+ */
+export type OnExecutionOutput = (stream: "stdout" | "stderr", bytes: Buffer) => void | Promise<void>;
+
+/** A connection to the launcher whose first frame was HELLO. */
+class Connection {
+  readonly hello: Hello;
+  readonly #socket: Socket;
+  /** Receives each frame. A promise stops reading until it resolves. @throws ends the connection with this error. */
+  onFrame: (frame: Frame) => void | Promise<void> = () => {};
+  onEnd: (error: Error) => void = () => {};
+  #ended: Error | null = null;
+
+  private constructor(socket: Socket, hello: Hello) {
+    this.#socket = socket;
+    this.hello = hello;
+  }
+
+  static open(path: string): Promise<Connection> {
+    return new Promise((resolve, reject) => {
+      const socket = connect({ path });
+      const reader = new FrameReader();
+      let connection: Connection | null = null;
+      const lose = (error: Error) => {
+        clearTimeout(timer);
+        socket.destroy();
+        connection?.end(error);
+        reject(error);
+      };
+      const timer = setTimeout(() => lose(new SandboxError("the launcher did not respond")), OPEN_MS);
+      socket.on("error", (error) => lose(new SandboxError(`the launcher cannot be reached: ${error.message}`)));
+      socket.on("close", () => lose(new SandboxError("the launcher closed the connection")));
+      socket.on("data", (chunk: Buffer) => {
+        const waits: Promise<void>[] = [];
+        try {
+          for (const frame of reader.push(chunk)) {
+            if (connection) {
+              const waiting = connection.onFrame(frame);
+              if (waiting) waits.push(waiting);
+            } else {
+              connection = new Connection(socket, greet(full(frame)));
+              clearTimeout(timer);
+              resolve(connection);
+            }
+          }
+        } catch (error) {
+          lose(error as Error);
+          return;
+        }
+        if (waits.length === 0) return;
+        socket.pause();
+        void Promise.all(waits).then(
+          () => socket.resume(),
+          (error: Error) => lose(error),
+        );
+      });
+    });
+  }
+
+  get alive(): boolean {
+    return this.#ended === null;
+  }
+
+  get lost(): Error | null {
+    return this.#ended;
+  }
+
+  /** Resolves when the bytes are in the socket, or when the connection has ended. */
+  send(pieces: readonly Buffer[]): Promise<void> {
+    if (this.#ended) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#socket.cork();
+      const last = pieces.length - 1;
+      for (const [at, piece] of pieces.entries()) this.#socket.write(piece, at === last ? () => resolve() : undefined);
+      this.#socket.uncork();
+    });
+  }
+
+  /** Ends the sending side: the launcher kills what runs, reports it, and closes. */
+  finish(): void {
+    if (this.#socket.writableLength > 0) this.#socket.destroy();
+    else this.#socket.end();
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  end(error: Error): void {
+    if (this.#ended) return;
+    this.#ended = error;
+    this.#socket.destroy();
+    this.onEnd(error);
+  }
+}
+
+/** @throws SandboxesFullError if the frame says that the launcher is full. */
+function full(frame: Frame): Frame {
+  if (frame.name !== "FAILED") return frame;
+  const entries = new Entries(frame);
+  const isFull =
+    ["sandboxes", "executions"].includes(entries.text("STEP_NAME")) && entries.int("STEP_ERRNO") === EAGAIN;
+  if (isFull) throw new SandboxesFullError(`no free place: all ${entries.text("STEP_NAME")} are taken`);
+  return frame;
+}
+const EAGAIN = 11;
+
+interface Waiting {
+  readonly answer: Frame["name"];
+  readonly resolve: (entries: Entries) => void;
+  readonly reject: (error: Error) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+/**
+ * A sandbox that the launcher holds for this connection: a box that lives until `end`, or until the connection ends. Programs run in it through
+ * attached slots.
+ */
+export class HeldSandbox {
+  readonly controls: readonly string[];
+  readonly controlsMissing: readonly string[];
+  readonly limits: HoldLimits;
+  readonly #connection: Connection;
+  readonly #token: Buffer;
+  readonly #executionsPath: string;
+  readonly #waiting: Waiting[];
+  readonly #slots = new Set<AttachedSlot>();
+  #ending = false;
+  #onLost: (error: Error) => void = () => {};
+  #onMemory: () => void = () => {};
+
+  private constructor(
+    connection: Connection,
+    socketPath: string,
+    limits: HoldLimits,
+    held: Entries,
+    waiting: Waiting[],
+  ) {
+    this.#connection = connection;
+    this.limits = limits;
+    this.#executionsPath = join(dirname(socketPath), EXECUTIONS_SOCKET);
+    this.#token = Buffer.from(held.bytes("TOKEN"));
+    this.controls = held.texts("HELD_CONTROL");
+    this.controlsMissing = held.texts("HELD_MISSING");
+    this.#waiting = waiting;
+    connection.onFrame = (frame) => this.#take(frame);
+    connection.onEnd = (error) => this.#lose(error);
+  }
+
+  /**
+   * Makes a sandbox.
+   * @param socketPath the launcher's SANDBOXES_SOCKET.
+   * @throws SandboxesFullError if the launcher has no free place, and another SandboxError if it cannot make the sandbox.
+   */
+  static async hold(socketPath: string, limits: HoldLimits): Promise<HeldSandbox> {
+    const connection = await Connection.open(socketPath);
+    const held = await new Promise<Entries>((resolve, reject) => {
+      const timer = setTimeout(() => connection.end(new SandboxError("the sandbox was not made in time")), HOLD_MS);
+      const settle =
+        <T>(act: (value: T) => void) =>
+        (value: T) => {
+          clearTimeout(timer);
+          act(value);
+        };
+      connection.onFrame = (frame) => {
+        if (frame.name !== "HELD") throw refusal(frame);
+        settle(resolve)(new Entries(copied(frame)));
+      };
+      connection.onEnd = settle(reject);
+      void connection.send(encodeHold(limits).pieces());
+    });
+    return new HeldSandbox(connection, socketPath, limits, held, []);
+  }
+
+  get hello(): Hello {
+    return this.#connection.hello;
+  }
+
+  /** Opens an attached slot, which runs one execution at a time, and any number one after the other. @throws SandboxesFullError */
+  async attach(): Promise<AttachedSlot> {
+    if (!this.#connection.alive || this.#ending) throw this.#connection.lost ?? new SandboxError("the sandbox ends");
+    const slot = new AttachedSlot(await Connection.open(this.#executionsPath), this.#token, this.limits, (ended) => {
+      this.#slots.delete(ended);
+    });
+    this.#slots.add(slot);
+    return slot;
+  }
+
+  /** Stops all processes. The time limits of executions stand still. @throws SandboxError if the kernel did not stop all of them. */
+  async pause(): Promise<void> {
+    for (const slot of this.#slots) slot.holdTime(true);
+    const entries = await this.#ask("PAUSE", "PAUSED", ANSWER_MS);
+    if (entries.int("FROZEN") === 1) return;
+    for (const slot of this.#slots) slot.holdTime(false);
+    throw new SandboxError("the processes of the sandbox did not stop");
+  }
+
+  /** Continues all processes. @throws SandboxError if the kernel did not continue them. */
+  async resume(): Promise<void> {
+    const entries = await this.#ask("RESUME", "PAUSED", ANSWER_MS);
+    if (entries.int("FROZEN") !== 0) throw new SandboxError("the processes of the sandbox did not continue");
+    for (const slot of this.#slots) slot.holdTime(false);
+  }
+
+  async measure(): Promise<Measurement> {
+    const entries = await this.#ask("MEASURE", "MEASURED", ANSWER_MS);
+    return {
+      memoryBytes: entries.int("NOW_MEMORY"),
+      memoryPeakBytes: entries.int("MOST_MEMORY"),
+      cpuUsec: entries.int("NOW_CPU_USEC"),
+      processes: entries.int("NOW_PROCESSES"),
+      oomKills: entries.int("ALL_OOM_KILLS"),
+      frozen: entries.int("NOW_FROZEN") === 1,
+      diskBytes: entries.int("NOW_DISK"),
+      inodes: entries.int("NOW_INODES"),
+    };
+  }
+
+  /** Kills everything and removes the sandbox. @returns what is left of it. */
+  async end(): Promise<TeardownReport> {
+    this.#ending = true;
+    const torn = await this.#ask("END", "TEARDOWN", END_MS);
+    this.#connection.close();
+    return decodeTeardown([], torn);
+  }
+
+  /** Calls the listener once when the sandbox is lost without `end`; in a microtask if it is lost already. */
+  onLost(listener: (error: Error) => void): void {
+    const lost = this.#connection.lost;
+    this.#onLost = listener;
+    if (lost && !this.#ending) queueMicrotask(() => listener(lost));
+  }
+
+  /** Calls the listener each time the kernel has killed a process because the sandbox as a whole, or all sandboxes, are out of memory. */
+  onMemory(listener: () => void): void {
+    this.#onMemory = listener;
+  }
+
+  #ask(frame: "PAUSE" | "RESUME" | "MEASURE" | "END", answer: Frame["name"], timeoutMs: number): Promise<Entries> {
+    return new Promise((resolve, reject) => {
+      const { lost } = this.#connection;
+      if (lost) return reject(lost);
+      const late = new SandboxError(`the holder of the sandbox did not answer ${frame} in time`);
+      const timer = setTimeout(() => this.#connection.end(late), timeoutMs);
+      this.#waiting.push({ answer, resolve, reject, timer });
+      void this.#connection.send([encodeRaw(frame, Buffer.alloc(0))]);
+    });
+  }
+
+  #take(frame: Frame): void {
+    if (frame.name === "MEMORY_ENDED") {
+      this.#onMemory();
+      return;
+    }
+    /* Without an END before it, a TEARDOWN says that the sandbox has ended by itself. */
+    if (frame.name === "TEARDOWN" && this.#waiting[0]?.answer !== "TEARDOWN")
+      throw new SandboxError("the init of the sandbox was lost");
+    const waiting = this.#waiting.shift();
+    if (waiting?.answer !== frame.name) throw waiting ? refusal(frame) : new ProtocolError(`unexpected ${frame.name}`);
+    clearTimeout(waiting.timer);
+    waiting.resolve(new Entries(copied(frame)));
+  }
+
+  #lose(error: Error): void {
+    for (const { timer, reject } of this.#waiting.splice(0)) {
+      clearTimeout(timer);
+      reject(error);
+    }
+    if (!this.#ending) this.#onLost(error);
+  }
+}
+
+/** A frame that does not keep the chunk of the socket in memory. */
+function copied({ name, body }: Frame): Frame {
+  return { name, body: Buffer.from(body) };
+}
+
+interface Running {
+  readonly step: ExecutionStep;
+  readonly onOutput: OnExecutionOutput;
+  readonly stdout: Captured;
+  readonly stderr: Captured;
+  readonly startedMs: number;
+  readonly resolve: (report: ExecutionReport) => void;
+  readonly reject: (error: Error) => void;
+  ended: { readonly entries: Entries; readonly atMs: number } | null;
+  timer: NodeJS.Timeout | null;
+}
+
+/** A slot that runs programs in a sandbox, one after the other. */
+export class AttachedSlot {
+  readonly #connection: Connection;
+  readonly #token: Buffer;
+  readonly #limits: HoldLimits;
+  readonly #gone: (slot: AttachedSlot) => void;
+  #running: Running | null = null;
+  #isPaused = false;
+  #used = false;
+  /** How many INPUT frames the program has not taken yet, and who waits for that. */
+  #underWay = 0;
+  #waiting: (() => void)[] = [];
+  #inputs: Promise<void> = Promise.resolve();
+
+  constructor(connection: Connection, token: Buffer, limits: HoldLimits, gone: (slot: AttachedSlot) => void) {
+    this.#connection = connection;
+    this.#token = token;
+    this.#limits = limits;
+    this.#gone = gone;
+    connection.onFrame = (frame) => this.#take(frame);
+    connection.onEnd = (error) => this.#lose(error);
+  }
+
+  /** Whether it can run another execution when the present one has ended. */
+  get alive(): boolean {
+    return this.#connection.alive && !this.#used;
+  }
+
+  /**
+   * Runs a program.
+   * @param onOutput receives its output. If the step is not paced, promises are ignored.
+   * @returns the report, also if the program fails, or cannot be started (`failure`).
+   * @throws StepSizeError if the step is too large, and another SandboxError if there is no report; the slot is then lost.
+   */
+  run(step: ExecutionStep, onOutput: OnExecutionOutput = () => {}): Promise<ExecutionReport> {
+    return new Promise((resolve, reject) => {
+      if (this.#connection.lost) return reject(this.#connection.lost);
+      if (!this.alive || this.#running) return reject(new SandboxError("the slot is not idle"));
+      if (!fits(step))
+        return reject(new StepSizeError("the execution has too many or too long arguments or variables"));
+      const frames = encodeExecution(step, this.#token, this.#limits);
+      this.#underWay = 0;
+      this.#running = {
+        step,
+        onOutput,
+        stdout: new Captured(),
+        stderr: new Captured(),
+        startedMs: performance.now(),
+        resolve,
+        reject,
+        ended: null,
+        timer: null,
+      };
+      this.#startTimer();
+      void this.#connection.send(frames);
+      if (isLive(step) && step.stdin.length > 0) void this.input(step.stdin);
+    });
+  }
+
+  /**
+   * Passes input to the program, in order. An empty buffer ends the input; in a terminal, it is the character that ends a line's input. Call it
+   * again only when the promise has resolved, because pieces wait in memory.
+   * @returns a promise that resolves when the launcher has the input, which can take until the program reads. After the end of the program,
+   * input has no effect.
+   */
+  input(bytes: Buffer): Promise<void> {
+    const running = this.#running;
+    this.#inputs = this.#inputs.then(() => (running && this.#running === running ? this.#send(bytes) : undefined));
+    return this.#inputs;
+  }
+
+  async #send(bytes: Buffer): Promise<void> {
+    let at = 0;
+    do {
+      while (this.#takesInput() && this.#underWay >= INPUTS_UNDER_WAY)
+        await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      if (!this.#takesInput()) return;
+      const piece = bytes.subarray(at, at + MAX_INPUT_BYTES);
+      this.#underWay++;
+      await this.#connection.send([encodeRaw("INPUT", piece)]);
+      at += piece.length;
+    } while (at < bytes.length);
+  }
+
+  /** Sends HUP, INT, QUIT, KILL, USR1, USR2 or TERM to the program of a step with `live` input. */
+  async signal(number: number): Promise<void> {
+    if (this.#takesInput()) await this.#connection.send([encodeSignal(number)]);
+  }
+
+  /** Gives the terminal of the program another size. */
+  async resize(rows: number, cols: number): Promise<void> {
+    if (!this.#takesInput() || !this.#running?.step.terminal) return;
+    const body = Buffer.alloc(4);
+    body.writeUInt16LE(rows, 0);
+    body.writeUInt16LE(cols, 2);
+    await this.#connection.send([encodeRaw("RESIZE", body)]);
+  }
+
+  /** Kills the program with all its descendants. Its report has the reason `client`. The slot runs no further execution. */
+  kill(): void {
+    if (!this.#running) this.close();
+    this.#used = true;
+    if (this.#running) this.#connection.finish();
+  }
+
+  /** Closes the slot, and kills its program without a report. */
+  close(): void {
+    this.#used = true;
+    this.#connection.end(new SandboxError("the slot was closed"));
+  }
+
+  /** While the sandbox is paused, no time passes for its executions. */
+  holdTime(paused: boolean): void {
+    this.#isPaused = paused;
+    if (this.#running) this.#startTimer();
+  }
+
+  #takesInput(): boolean {
+    return (
+      this.#connection.alive &&
+      this.#running !== null &&
+      isLive(this.#running.step) &&
+      !this.#running.ended &&
+      !this.#used
+    );
+  }
+
+  #startTimer(): void {
+    const running = this.#running;
+    if (!running) return;
+    if (running.timer) clearTimeout(running.timer);
+    const late = new SandboxError("the slot did not respond in time");
+    const ms = running.step.limits.wallMs + SILENCE_MS;
+    running.timer = this.#isPaused ? null : setTimeout(() => this.#connection.end(late), ms);
+  }
+
+  #take(frame: Frame): void | Promise<void> {
+    const running = this.#running;
+    if (!running) {
+      if (frame.name === "FAILED" || frame.name === "REFUSED") throw refusal(frame);
+      if (frame.name === "TAKEN") return;
+      throw new ProtocolError(`${frame.name} while nothing runs`);
+    }
+    switch (frame.name) {
+      case "STDOUT":
+        return this.#output(running, "stdout", frame.body);
+      case "STDERR":
+        return this.#output(running, "stderr", frame.body);
+      case "TAKEN":
+        this.#underWay = Math.max(0, this.#underWay - 1);
+        this.#wake();
+        return;
+      case "ENDING":
+        this.#startTimer();
+        return;
+      case "ENDED":
+        running.ended = { entries: new Entries(copied(frame)), atMs: performance.now() };
+        this.#wake();
+        return;
+      case "TEARDOWN":
+        this.#finish(running, new Entries(copied(frame)));
+        return;
+      default:
+        throw refusal(full(frame));
+    }
+  }
+
+  #output(running: Running, stream: "stdout" | "stderr", bytes: Buffer): void | Promise<void> {
+    if (!(running.step.paced && stream === "stdout")) running[stream].push(bytes);
+    const waiting = running.onOutput(stream, bytes);
+    return running.step.paced && waiting ? waiting : undefined;
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  #finish(running: Running, torn: Entries): void {
+    if (!running.ended) throw new ProtocolError("TEARDOWN before ENDED");
+    const { entries, atMs } = running.ended;
+    const { limits } = running.step;
+    const output = { stdout: running.stdout.bytes(), stderr: running.stderr.bytes() };
+    this.#running = null;
+    if (running.timer) clearTimeout(running.timer);
+    this.#wake();
+    running.resolve({
+      ...decodeReport(this.#connection.hello, entries, torn, output),
+      cpuLimitUsec: limits.cpuMs * 1e3,
+      kernelLimitBytes: kernelBytes(limits),
+      walkableLimitBytes: walkableBytes(limits),
+      spentMs: { run: atMs - running.startedMs, teardown: performance.now() - atMs },
+      processesLeft: entries.optionalInt("PROCESSES_LEFT") ?? 0,
+    });
+  }
+
+  #lose(error: Error): void {
+    const running = this.#running;
+    this.#running = null;
+    if (running?.timer) clearTimeout(running.timer);
+    this.#wake();
+    this.#gone(this);
+    running?.reject(error);
+  }
+}
+
+/** A program in a terminal always takes input. */
+function isLive({ live, terminal }: ExecutionStep): boolean {
+  return live || terminal !== null;
+}
+
+function fits({ command, env }: ExecutionStep): boolean {
+  const variables = Object.entries(env);
+  const bytes = (texts: readonly string[]) => texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 2, 0);
+  return (
+    command.length >= 1 &&
+    command.length <= MAX_ARGS &&
+    variables.length <= MAX_ENV &&
+    command.every((arg) => Buffer.byteLength(arg) <= 64 * 1024 && !arg.includes("\0")) &&
+    variables.every(
+      ([name, value]) =>
+        Buffer.byteLength(name) + Buffer.byteLength(value) < 16 * 1024 && !`${name}${value}`.includes("\0"),
+    ) &&
+    bytes(command) + bytes(variables.flat()) <= MAX_COMMAND_BYTES
+  );
+}
+
+/** The HOLD frame. */
+export function encodeHold(limits: HoldLimits): FrameWriter {
+  return new FrameWriter("HOLD")
+    .int("HOLD_MEMORY", limits.memoryBytes)
+    .int("HOLD_PROCESSES", limits.processes)
+    .int("HOLD_DISK", limits.diskBytes)
+    .int("HOLD_INODES", limits.inodes);
+}
+
+/** The STEP frame of an execution, in pieces that must not change until they are sent. */
+export function encodeExecution(step: ExecutionStep, token: Buffer, sandbox: Pick<HoldLimits, "processes">): Buffer[] {
+  const frame = new FrameWriter("STEP");
+  for (const arg of step.command) frame.bytes("ARG", arg);
+  for (const [name, value] of Object.entries(step.env)) frame.bytes("ENV", `${name}=${value}`);
+  frame.bytes("STDIN", isLive(step) ? Buffer.alloc(0) : step.stdin).bytes("SANDBOX", token);
+  const own: Partial<Record<KeyName, number>> = {
+    PROCESSES_RLIMIT: Math.min(MAX_PROCESSES_RLIMIT, sandbox.processes + PROCESS_RLIMIT_ABOVE),
+  };
+  for (const { name, of } of LIMIT_ENTRIES) frame.int(name, own[name] ?? of(step.limits) ?? UNLIMITED);
+  if (step.cwd !== null) frame.bytes("CWD", step.cwd);
+  if (step.terminal) frame.int("ROWS", step.terminal.rows).int("COLUMNS", step.terminal.cols);
+  return frame
+    .int("LEAVE_PROCESSES", step.leaveProcesses ? 1 : 0)
+    .int("PACED", step.paced ? 1 : 0)
+    .int("KEEP_WORK", 0)
+    .int("MORE", 0)
+    .int("COLLECT", 0)
+    .int("KEEP_FILES", 0)
+    .int("SAMPLE_MS", SAMPLE_MS)
+    .int("LIVE_STDIN", isLive(step) ? 1 : 0)
+    .pieces();
+}
+const SAMPLE_MS = 10;
+const MAX_PROCESSES_RLIMIT = 65_536;
