@@ -146,7 +146,7 @@ static int build(struct slot *s, struct box *b, struct init_args *args, struct f
 	if (done < 0)
 		return -1;
 	char path[32];
-	snprintf(path, sizeof path, "%d/root/box", (int)b->init);
+	snprintf(path, sizeof path, "%d/root%s", (int)b->init, args->sandbox ? "" : "/box");
 	b->work = openat(s->launcher->proc, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return b->work < 0 ? fail(f, "mount", "/box of the box") : 0;
 }

@@ -736,6 +736,20 @@ static int read_leftover(const struct groups *g, const struct leaf *leaf, uint64
 	return 0;
 }
 
+int leaf_files(const struct groups *g, const struct leaf *leaf, uint64_t *bytes)
+{
+	char text[4096] = "\n";
+	if (group_file_read(leaf->dir[g->backend->controllers ? TREE_UNIFIED : TREE_MEMORY], "memory.stat", text + 1, sizeof text - 1) < 0)
+		return -1;
+	const char *files = strstr(text, "\nshmem ");
+	if (!files) {
+		errno = EBADMSG;
+		return -1;
+	}
+	*bytes = strtoull(files + strlen("\nshmem "), NULL, 10);
+	return 0;
+}
+
 int leaf_stop_growth(const struct groups *g, const struct leaf *leaf)
 {
 	uint64_t charged, limit;

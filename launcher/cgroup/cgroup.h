@@ -119,6 +119,8 @@ int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, u
 const char *fact_name(enum fact fact);
 /* Whether `word` is an element of the list, in which any character of `separators` divides elements. */
 bool list_contains(const char *list, const char *word, const char *separators);
+/* Reads how many bytes of files in memory are charged to the leaf. Returns -1 with errno if that cannot be read. */
+int leaf_files(const struct groups *g, const struct leaf *leaf, uint64_t *bytes);
 /*
  * Returns the number of tasks (threads) in the leaf, including zombies if the kernel lists them; 0 if they cannot be read. Stores the
  * ids of the first `most` in `pid`.

@@ -236,14 +236,34 @@ static int renew(const struct group_set *s, const char *name)
 	return remove_group(s->own.dir[TREE_PIDS], name) < 0 || remove_group(s->own.dir[TREE_UNIFIED], name) < 0 ? -1 : 0;
 }
 
-/* Chooses the free leaf to which least memory is charged; -1 if there is none. */
-static int least_charged(const struct leaf_pool *p)
+static uint64_t charged_to(const struct group_set *s, int leaf)
 {
-	int best = -1;
-	for (int i = 0; i < SANDBOX_LEAVES_MAX; i++)
-		if (p->state[i] == LEAF_FREE && (best < 0 || p->charged[i] < p->charged[best]))
+	char path[48], name[16], text[32] = "";
+	bool v1 = s->own.dir[TREE_MEMORY] >= 0;
+	pool_name(leaf, name);
+	snprintf(path, sizeof path, "%s/%s", name, v1 ? "memory.usage_in_bytes" : "memory.current");
+	return group_file_read(s->own.dir[v1 ? TREE_MEMORY : TREE_UNIFIED], path, text, sizeof text) > 0 ? strtoull(text, NULL, 10) : UINT64_MAX;
+}
+
+/*
+ * Chooses a free leaf: the first to which little is charged, or if there is none and the pool is not full, -1, so that a new one is made, or the
+ * one to which least is charged. After many processes have ended in a leaf, their memory stays charged for a while.
+ */
+static int choose(const struct leaf_pool *p, const struct group_set *s)
+{
+	int best = -1, leaves = 0;
+	uint64_t least = UINT64_MAX;
+	for (int i = 0; i < SANDBOX_LEAVES_MAX; i++) {
+		leaves += p->state[i] == LEAF_FREE || p->state[i] == LEAF_TAKEN;
+		uint64_t charged = p->state[i] == LEAF_FREE ? charged_to(s, i) : UINT64_MAX;
+		if (charged <= LEAF_CHARGED_LITTLE)
+			return i;
+		if (p->state[i] == LEAF_FREE && (best < 0 || charged < least)) {
 			best = i;
-	return best;
+			least = charged;
+		}
+	}
+	return leaves < SANDBOX_LEAVES_POOLED ? -1 : best;
 }
 
 static int unused(const struct leaf_pool *p)
@@ -260,7 +280,7 @@ int pool_take(struct leaf_pool *p, const struct group_set *s)
 	for (int i = 0; i < SANDBOX_LEAVES_MAX; i++)
 		if (p->state[i] == LEAF_LEFT && !is_populated(s, i))
 			pool_give(p, s, i, false, true);
-	for (int leaf; (leaf = least_charged(p)) >= 0;) {
+	for (int leaf; (leaf = choose(p, s)) >= 0;) {
 		pool_name(leaf, name);
 		p->state[leaf] = LEAF_TAKEN;
 		if (renew(s, name) == 0 && make_leaf(s, name) == 0)
@@ -301,7 +321,7 @@ static bool empty_leaf(const struct group_set *s, int leaf)
 
 void pool_give(struct leaf_pool *p, const struct group_set *s, int leaf, bool left, bool reusable)
 {
-	char path[48], name[16], text[32] = "";
+	char path[48], name[16];
 	if (leaf < 0 || leaf >= SANDBOX_LEAVES_MAX || p->state[leaf] == LEAF_NONE || p->state[leaf] == LEAF_FREE)
 		return;
 	if (left || !empty_leaf(s, leaf)) {
@@ -311,10 +331,6 @@ void pool_give(struct leaf_pool *p, const struct group_set *s, int leaf, bool le
 	if (!reusable && retire(p, s, leaf) == 0)
 		return;
 	pool_name(leaf, name);
-	bool v1 = s->own.dir[TREE_MEMORY] >= 0;
-	snprintf(path, sizeof path, "%s/%s", name, v1 ? "memory.usage_in_bytes" : "memory.current");
-	group_file_read(s->own.dir[v1 ? TREE_MEMORY : TREE_UNIFIED], path, text, sizeof text);
-	p->charged[leaf] = strtoull(text, NULL, 10);
 	p->state[leaf] = LEAF_FREE;
 	snprintf(path, sizeof path, "%s/cgroup.freeze", name);
 	group_file_write(s->own.dir[TREE_UNIFIED], path, "0");

@@ -12,7 +12,11 @@
  * leaves: a leaf without processes serves the next execution, whose counters are differences (run/run.c).
  */
 
-enum { SANDBOX_LEAVES_MAX = 64 };
+enum {
+	SANDBOX_LEAVES_MAX = 64,
+	SANDBOX_LEAVES_POOLED = 16, /* as many as executions at the same time; a leaf beyond these is made only if none is free */
+	LEAF_CHARGED_LITTLE = 1 << 20, /* a leaf to which more is charged is taken last */
+};
 
 /* A group that has other groups below it. */
 struct group_set {
@@ -43,7 +47,6 @@ int sandbox_remove(const struct groups *all, unsigned holder, int timeout_ms);
 enum leaf_state { LEAF_NONE, LEAF_FREE, LEAF_TAKEN, LEAF_LEFT };
 struct leaf_pool {
 	enum leaf_state state[SANDBOX_LEAVES_MAX];
-	uint64_t charged[SANDBOX_LEAVES_MAX]; /* memory that was charged to the leaf when it was last given back */
 	uint64_t retired_oom_kills;
 };
 

@@ -25,6 +25,8 @@
 #include "seccomp.h"
 #include "signals.h"
 
+enum { BASE_UNCERTAIN = LEAF_CHARGED_LITTLE };
+
 /* ---- building ---- */
 
 /*
@@ -153,28 +155,42 @@ static void read_baseline(struct run *run)
 }
 
 /*
+ * Finds how much of the memory of a leaf is not of this run: files of earlier executions. What else is charged is mostly memory of ended
+ * processes that the kernel has not freed yet, so a little of it counts for this run; otherwise a part of its peak could stay hidden.
+ */
+static int read_base_memory(const struct run *run, uint64_t *base, uint64_t *now)
+{
+	uint64_t files;
+	if (leaf_read(run->box->groups, run->leaf, FACT_MEMORY_NOW, now) < 0 || leaf_files(run->box->groups, run->leaf, &files) < 0)
+		return -1;
+	uint64_t other = *now > files ? *now - files : 0;
+	*base = other > BASE_UNCERTAIN ? *now : *now - other;
+	return 0;
+}
+
+/*
  * Notes what the leaf of an earlier execution has, so that run_read() shows only what this run adds. The peak of memory begins anew. If it does
  * not, because the kernel cannot do that, the peak of this run could hide behind an earlier one, so the leaf must not be used.
  */
 static int read_base(struct run *run, struct failure *f)
 {
 	enum { SLACK = 1 << 20 /* what CPUs have charged in advance */ };
-	static const enum fact counted[] = {
-		FACT_MEMORY_HITS, FACT_OOM_EVENTS, FACT_OOM_KILLS, FACT_PIDS_REFUSED, FACT_MEMORY_NOW, FACT_KERNEL_NOW,
-	};
-	uint64_t peak;
+	static const enum fact counted[] = {FACT_MEMORY_HITS, FACT_OOM_EVENTS, FACT_OOM_KILLS, FACT_PIDS_REFUSED, FACT_KERNEL_NOW};
+	uint64_t peak, base, now;
 	leaf_reset_peak(run->leaf);
 	for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
 		if (leaf_read(run->box->groups, run->leaf, counted[i], &run->base[counted[i]]) < 0)
 			return fail(f, "cgroup", "%s before the step", fact_name(counted[i]));
-	if (leaf_read(run->box->groups, run->leaf, FACT_MEMORY_PEAK, &peak) < 0)
-		return fail(f, "cgroup", "memory peak before the step");
-	if (peak > run->base[FACT_MEMORY_NOW] + SLACK) {
+	if (leaf_read(run->box->groups, run->leaf, FACT_MEMORY_PEAK, &peak) < 0 || read_base_memory(run, &base, &now) < 0)
+		return fail(f, "cgroup", "memory before the step");
+	if (peak > now + SLACK) {
 		run->leaf_unfit = true;
 		return fail_with(f, EBUSY, "cgroup", "memory peak cannot be reset");
 	}
-	run->base[FACT_MEMORY_PEAK] = run->base[FACT_MEMORY_LIMIT] = run->base[FACT_MEMORY_NOW];
-	run->outcome.kept_bytes = run->base[FACT_MEMORY_NOW];
+	if (base == 0 || base < now) /* the kernel's memory for files is small, and counts for this run as well */
+		run->base[FACT_KERNEL_NOW] = 0;
+	run->base[FACT_MEMORY_NOW] = run->base[FACT_MEMORY_PEAK] = run->base[FACT_MEMORY_LIMIT] = base;
+	run->outcome.kept_bytes = base;
 	/* On v2, the peak of processes cannot be reset. Only a higher one is that of this run. */
 	if (leaf_read(run->box->groups, run->leaf, FACT_PIDS_PEAK, &peak) == 0)
 		run->earlier_pids_peak = peak;

@@ -22,6 +22,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -99,6 +100,9 @@ static int make_layer(const struct sandbox_root *root, struct failure *f)
 	    make_file(LAYER, "etc/pip.conf", 0644, f, "[install]\nuser = true\nbreak-system-packages = true\n") < 0 ||
 	    make_file(LAYER, "home/user/.npmrc", 0644, f, "prefix=/home/user/.local\n") < 0)
 		return -1;
+	/* A white-out: submissions have /box, sandboxes have not. */
+	if (mknod(LAYER "/box", S_IFCHR, makedev(0, 0)) < 0)
+		return fail(f, "sandbox", LAYER "/box");
 	/* Scripts and agents call sudo out of habit. There is one user, so it runs the command as that. */
 	if (make_file(LAYER, "usr/local/bin/sudo", 0755, f,
 		      "#!/bin/sh\n# Runs the command as the same user: a sandbox has no other.\nuser=\n"
