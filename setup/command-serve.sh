@@ -31,6 +31,7 @@ fi
 if [ $own_worker = yes ]; then
   asked=/ready
   image_in_memory=$(image_bytes)
+  sandboxes=$(sandboxes_at_most)
   use_launcher "$(id -u "$service_user")" "$(slots_for "$workers")"
   set -- --launcher-socket "$socket" "$@"
 else

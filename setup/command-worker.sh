@@ -15,5 +15,6 @@ prepared worker
 trap stop_service INT TERM HUP
 asked=/ready
 image_in_memory=$(image_bytes)
+sandboxes=$(sandboxes_at_most)
 use_launcher "$(id -u "$service_user")" "$(slots_for "$workers")"
 run_service worker --launcher-socket "$socket" "$@"

@@ -6,6 +6,7 @@
 
 instance= opened= socket=
 image_in_memory=
+sandboxes=0 # of the launcher; commands that serve sandboxes set it to sandboxes_at_most
 uid_base=
 uid_locks=/run/assay
 
@@ -86,6 +87,10 @@ image_bytes() {
     echo "$ASSAY_IMAGE_BYTES"
     return
   fi
+  quarter_of_memory
+}
+
+quarter_of_memory() {
   memory_bytes=$(awk '/^MemTotal:/ { printf "%.0f", $2 * 1024 }' /proc/meminfo)
   # In a container, these files contain its own limits. If there is none, they contain "max", or more than the machine has.
   for limit in $(cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null); do
@@ -93,6 +98,19 @@ image_bytes() {
     [ "$limit" -ge "$memory_bytes" ] || memory_bytes=$limit
   done
   echo $((memory_bytes / 4))
+}
+
+# sandboxes_at_most: prints how many sandboxes this machine may have at the same time: the setting, or none.
+sandboxes_at_most() {
+  case ${ASSAY_SANDBOXES:-0} in *[!0-9]*) fail "ASSAY_SANDBOXES is not a whole number" ;; esac
+  echo "${ASSAY_SANDBOXES:-0}"
+}
+
+# sandbox_bytes: prints how many bytes of memory all sandboxes may use together: the setting, or a quarter of the memory of this machine or
+# container.
+sandbox_bytes() {
+  case ${ASSAY_SANDBOX_MEMORY-} in *[!0-9]*) fail "ASSAY_SANDBOX_MEMORY is not a whole number of bytes" ;; esac
+  if [ -n "${ASSAY_SANDBOX_MEMORY-}" ]; then echo "$ASSAY_SANDBOX_MEMORY"; else quarter_of_memory; fi
 }
 
 # use_launcher CLIENT_UID SLOTS: the processes of this command include a launcher, which listens on $socket for CLIENT_UID.
@@ -111,6 +129,7 @@ with_launcher() {
   set -- "$@" env -i PATH="$PATH" "$launcher_program" --socket "$socket" --client-uid "$launcher_client" \
     --image "$image/rootfs" --instance "$instance" --uid-base "$uid_base" --slots "$launcher_slots"
   [ -z "$image_in_memory" ] || set -- "$@" --lock-image "$image_in_memory"
+  [ "$sandboxes" -eq 0 ] || set -- "$@" --sandboxes "$sandboxes" --sandbox-memory "$(sandbox_bytes)"
   ceilings=$(launcher_ceilings) && [ -n "$ceilings" ] || fail "the ceilings of the launcher cannot be computed"
   for ceiling in $ceilings; do
     set -- "$@" --ceiling "$ceiling"

@@ -146,7 +146,7 @@ int slot_prepare_holder(struct slot *s, const struct launcher *l, unsigned numbe
 		return -1;
 	for (int i = 1; i < LANES; i++)
 		s->lane[i].in_use = true; /* there is only one */
-	if (lane_open(s, &s->lane[0], l->uid_base + SLOTS_MAX * LANES + holder, f) < 0)
+	if (lane_open(s, &s->lane[0], l->uid_base + l->slots * LANES + holder, f) < 0)
 		return -1;
 	return slot_mounts(s, s->mounts, sizeof s->mounts) < 0 ? fail(f, "mount", "list") : 0;
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PATIENCE } from "../programs/timeouts.ts";
 
-/** Uids of one launcher: two for each of at most 26 slots. */
+/** Uids of one launcher: two for each slot and one for each sandbox. */
 export const UIDS_EACH = 52;
 /** The range that `take_uid_range` takes, which is enough for ten times the launchers of a whole run. */
 const UIDS_OF_A_RUN = 100_000;
@@ -21,6 +21,9 @@ export interface LauncherOptions {
   readonly clientUid?: number;
   /** Default: 2. */
   readonly slots?: number;
+  /** Sandboxes at most; default: 0. They may use `sandboxMemory` bytes together, by default 2 GiB. */
+  readonly sandboxes?: number;
+  readonly sandboxMemory?: number;
   /** Keeps the files of the image in memory, as the launcher of a service does. */
   readonly lockImage?: boolean;
   /** Command prefix that prepares a machine and then executes the launcher; see test/system/hosts/. */
@@ -78,6 +81,9 @@ export async function startLauncher(options: LauncherOptions = {}): Promise<Laun
     ],
     ...["--uid-base", String(place.uidBase), "--slots", String(options.slots ?? 2)],
     ...["--client-uid", String(options.clientUid ?? 0)],
+    ...(options.sandboxes
+      ? ["--sandboxes", String(options.sandboxes), "--sandbox-memory", String(options.sandboxMemory ?? 2 * 1024 ** 3)]
+      : []),
     ...(options.lockImage ? ["--lock-image", String(Number.MAX_SAFE_INTEGER)] : []),
   ];
   rmSync(place.socket, { force: true });

@@ -6,6 +6,8 @@
 #include <stdio.h>
 
 #define GROUP(...)
+#define IN_SANDBOX(...)
+#define SANDBOX_RULE(...)
 static const char *const refused_names[] = {
 #define ALLOW(...)
 #define RULE(...)
@@ -31,10 +33,12 @@ static const char *const rule_names[] = {
 };
 static const char *const kinds[] = {"ONE_OF", "NONE_OF", "NO_BIT_BUT", "NO_BIT_OF", "BELOW"};
 
-int main(void)
+/* With an argument, the filter is that of programs in a sandbox. */
+int main(int argc, char **argv)
 {
 	struct failure f = {0};
-	if (seccomp_prepare(&f) < 0)
+	(void)argv;
+	if (seccomp_prepare(argc > 1 ? SECCOMP_SANDBOX : SECCOMP_SUBMISSION, &f) < 0)
 		return 1;
 	printf("{\"arch\":%u,\"key\":\"%llu\",\"allowed\":[", NATIVE, (unsigned long long)seccomp_key);
 	for (int i = 0; i < ALLOWED_CALLS; i++)

@@ -33,13 +33,17 @@ export interface Toolchain {
   readonly run: readonly string[];
 }
 
-/** Compiles and runs filter.c. */
-export function filterOf({ compiler, run }: Toolchain, directory: string): Filter {
+/** Compiles and runs filter.c. @param whose the programs for which the filter is. */
+export function filterOf(
+  { compiler, run }: Toolchain,
+  directory: string,
+  whose: "submission" | "sandbox" = "submission",
+): Filter {
   const here = import.meta.dirname;
   const built = join(directory, "filter");
   const sources = [join(here, "filter.c"), join(here, "../../../launcher/failure.c")];
   execFileSync(compiler, ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-static", ...sources, "-o", built]);
-  const [first = built, ...more] = [...run, built];
+  const [first = built, ...more] = [...run, built, ...(whose === "sandbox" ? ["sandbox"] : [])];
   return JSON.parse(execFileSync(first, more, { encoding: "utf8" })) as Filter;
 }
 

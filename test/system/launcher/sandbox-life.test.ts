@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { CONTROLS } from "../../../src/domain/controls.ts";
+import { SandboxesFullError } from "../../../src/sandbox/held-sandbox.ts";
+import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
+import { eventually, groupsOf, tracesLeft } from "../../support/launcher/machine.ts";
+import { execution, hold, output, SANDBOX } from "../../support/launcher/sandbox.ts";
+import { connected, Raw, step, stepFrame } from "./raw.ts";
+
+const REMOVED = {
+  reaped: true,
+  populated: false,
+  pidsLeft: 0,
+  zombies: 0,
+  residualMounts: [],
+  groupsLeft: [],
+  unreadFacts: [],
+};
+const SANDBOXES = 3;
+const ATTACHED = 16;
+
+/** How many memory groups the kernel has, also those that are removed but not freed. */
+function memoryGroups(): number {
+  const line = readFileSync("/proc/cgroups", "utf8").match(/^memory\t\d+\t(\d+)/m);
+  return Number(line?.[1]);
+}
+
+describe("a sandbox", () => {
+  let launcher: Launcher;
+  before(async () => {
+    launcher = await startLauncher({ slots: 1, sandboxes: SANDBOXES });
+  });
+  after(async () => {
+    assert.equal(await launcher.stop(), 0);
+    assert.deepEqual(await tracesLeft(launcher), []);
+  });
+
+  test("has every control, keeps its files between executions, and leaves nothing", async () => {
+    const box = await hold(launcher);
+    assert.deepEqual(box.controlsMissing, []);
+    assert.deepEqual([...box.controls].sort(), [...CONTROLS].sort());
+    const slot = await box.attach();
+    const report = await slot.run(execution("echo hello > a; mkdir /0; exit 3"));
+    assert.deepEqual([report.exitCode, report.controlsMissing, report.teardown], [3, [], REMOVED]);
+    assert.equal(await output(slot, "cat a; id -un; pwd; ls -d /0"), "hello\nuser\n/home/user\n/0\n");
+    const other = await box.attach();
+    assert.equal(await output(other, "cat /home/user/a"), "hello\n");
+    const { diskBytes, frozen, oomKills } = await box.measure();
+    assert.deepEqual([diskBytes > 0, frozen, oomKills], [true, false, 0]);
+    assert.deepEqual(await box.end(), REMOVED);
+    await eventually("the groups are removed", () => groupsOf(launcher).every((path) => !/\/h\d+/.test(path)));
+  });
+
+  test("does not see another sandbox, and has another user", async () => {
+    const boxes = await Promise.all([hold(launcher), hold(launcher)]);
+    const slots = await Promise.all(boxes.map((box) => box.attach()));
+    await output(slots[0] as never, "echo secret > /tmp/a; sleep 600 >/dev/null 2>&1 &", { leaveProcesses: true });
+    assert.equal(await output(slots[1] as never, "ls /tmp; ls -d /proc/[0-9]* | wc -l"), "2\n");
+    const users = await Promise.all(slots.map((slot) => output(slot, "id -u")));
+    assert.notEqual(users[0], users[1]);
+    for (const box of boxes) assert.deepEqual(await box.end(), REMOVED);
+  });
+
+  test("ends with the connection of its holder", async () => {
+    const box = await hold(launcher);
+    const slot = await box.attach();
+    const running = slot.run(execution("sleep 600 & sleep 600"));
+    await eventually("the program runs", () => groupsOf(launcher).some((path) => /\/h\d+\/e\d+/.test(path)));
+    await Promise.allSettled([box.end(), running]);
+    await eventually("nothing is left", () => groupsOf(launcher).every((path) => !/\/h\d+/.test(path)));
+  });
+
+  test("is refused when there are as many as there may be", async () => {
+    const boxes = await Promise.all(Array.from({ length: SANDBOXES }, () => hold(launcher)));
+    await assert.rejects(hold(launcher), SandboxesFullError);
+    const box = boxes[0] as (typeof boxes)[0];
+    const slots = await Promise.all(Array.from({ length: ATTACHED }, () => box.attach()));
+    for (const slot of slots) assert.equal(await output(slot, "echo"), "\n");
+    const more = await box.attach();
+    await assert.rejects(more.run(execution("echo")), /too many connections/);
+    for (const one of boxes) assert.deepEqual(await one.end(), REMOVED);
+  });
+
+  test("can be reached only by its token, and only on its own socket", async () => {
+    const box = await hold(launcher);
+    const submission = await connected(launcher.socket);
+    submission.send(stepFrame([...step(["/bin/true"]), ["SANDBOX", "0".repeat(32)]]));
+    assert.equal((await submission.expect("REFUSED")).text("OBJECT"), "SANDBOX");
+    const executions = join(dirname(launcher.socket), "executions.sock");
+    for (const [entries, name] of [
+      [[...step(["/bin/true"]), ["SANDBOX", "0".repeat(32)]], "FAILED"],
+      [[...step(["/bin/true"]), ["SANDBOX", "../".padEnd(32, "a")]], "REFUSED"],
+      [step(["/bin/true"]), "REFUSED"],
+    ] as const) {
+      const raw = new Raw(executions);
+      await raw.expect("HELLO");
+      raw.send(stepFrame([...entries]));
+      assert.equal((await raw.next())?.name, name);
+      raw.close();
+    }
+    const holders = new Raw(join(dirname(launcher.socket), "sandboxes.sock"));
+    await holders.expect("HELLO");
+    holders.send(stepFrame([]));
+    assert.equal((await holders.next())?.name, "REFUSED");
+    assert.deepEqual(await box.end(), REMOVED);
+  });
+
+  test("does not collect groups: each leaf serves one execution after the other", async () => {
+    const box = await hold(launcher);
+    const slot = await box.attach();
+    const count = process.env["ASSAY_TEST_LONG"] === "yes" ? 10_000 : 200;
+    for (let i = 0; i < 20; i++) await output(slot, `echo > f${i}`);
+    const before = memoryGroups();
+    for (let i = 0; i < count; i++) {
+      const report = await slot.run(execution(`echo ${i} > f${i % 1000}`));
+      assert.equal(report.exitCode, 0);
+      assert.ok(report.memoryPeakBytes > 0 && report.memoryPeakBytes < 8 * 1024 ** 2, `${report.memoryPeakBytes} bytes`);
+    }
+    /* Other tests of the machine make groups as well. */
+    assert.ok(memoryGroups() - before < count / 4, `${memoryGroups() - before} more groups`);
+    assert.deepEqual(await box.end(), REMOVED);
+  });
+
+  test("has the limits that it was given", async () => {
+    const box = await hold(launcher, { diskBytes: 4 * 1024 ** 2, inodes: 128, processes: 20 });
+    const slot = await box.attach();
+    const disk = await slot.run(execution("head -c 8000000 /dev/zero > big"));
+    assert.match(disk.stderr.toString(), /No space left/);
+    const inodes = await slot.run(execution("rm -f big; for i in $(seq 200); do : > f$i || exit 7; done"));
+    assert.notEqual(inodes.exitCode, 0);
+    const forks = await slot.run(execution("rm -f f*; for i in $(seq 40); do sleep 600 & done; wait"));
+    assert.ok(forks.forksRefused > 0 && forks.exitCode !== 0, "the limit of the sandbox is evidence of the execution");
+    assert.ok((await box.measure()).memoryBytes < SANDBOX.memoryBytes);
+    assert.deepEqual(await box.end(), REMOVED);
+  });
+});
