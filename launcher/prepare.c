@@ -199,6 +199,20 @@ static int refuse_huge_pages(struct failure *f)
 }
 
 /*
+ * Refuses sandboxes where a process that changes its user stays readable for others of that user: between that change and its exec, a program
+ * still has memory of its slot, with the filter key. In the box of a submission there is no other process that could read it.
+ */
+static int require_private_changes(const struct launcher *l, struct failure *f)
+{
+	char text[8] = "";
+	int fd = open_proc(l, "sys/fs/suid_dumpable");
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (fd >= 0)
+		close(fd);
+	return n > 0 && text[0] == '1' ? fail_with(f, EPERM, "start", "sandboxes need fs.suid_dumpable 0 or 2") : 0;
+}
+
+/*
  * Makes the directory in which a holder listens for its attached slots. Its file system is mounted nowhere, so that no path leads to it, and only
  * processes that inherit the descriptor find the sockets.
  */
@@ -240,7 +254,7 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 	/* No weight beyond that of one program for each CPU: the service and other programs of the machine need CPU time as well. */
 	groups_set_weight(&l->groups, cpus_usable(l->cpus, slots));
 	/* All sandboxes together get as much CPU time as all submissions together. */
-	if (l->holders && (sandboxes_make(&l->sandboxes, &l->groups, l->sandbox_memory, cpus_usable(l->cpus, slots), &f) < 0 ||
+	if (l->holders && (require_private_changes(l, &f) < 0 || sandboxes_make(&l->sandboxes, &l->groups, l->sandbox_memory, cpus_usable(l->cpus, slots), &f) < 0 ||
 			   make_socket_directory(l, &f) < 0)) {
 		groups_close(&l->groups, l->instance);
 		die(&f);

@@ -151,6 +151,16 @@ uint64_t sandbox_oom_kills(const struct group_set *s, uint64_t retired)
 	return retired;
 }
 
+int sandbox_open_events(const struct group_set *s)
+{
+	return s->own.dir[TREE_MEMORY] >= 0 ? -1 : openat(s->own.dir[TREE_UNIFIED], "memory.events.local", O_RDONLY | O_CLOEXEC);
+}
+
+uint64_t sandbox_own_ooms(const struct group_set *s)
+{
+	return number_in(s->own.dir[TREE_UNIFIED], "memory.events.local", "oom");
+}
+
 int sandbox_remove(const struct groups *all, unsigned holder, int timeout_ms)
 {
 	char name[16];
@@ -272,6 +282,32 @@ static int unused(const struct leaf_pool *p)
 		if (p->state[i] == LEAF_NONE)
 			return i;
 	return -1;
+}
+
+static uint64_t kernel_bytes_of(const struct group_set *s, int leaf)
+{
+	char path[48], name[16], text[32] = "";
+	pool_name(leaf, name);
+	if (s->own.dir[TREE_MEMORY] < 0) {
+		snprintf(path, sizeof path, "%s/memory.stat", name);
+		return number_in(s->own.dir[TREE_UNIFIED], path, "kernel");
+	}
+	snprintf(path, sizeof path, "%s/memory.kmem.usage_in_bytes", name);
+	return group_file_read(s->own.dir[TREE_MEMORY], path, text, sizeof text) > 0 ? strtoull(text, NULL, 10) : 0;
+}
+
+int pool_check_left(struct leaf_pool *p, const struct group_set *s, uint64_t kernel_bytes)
+{
+	int left = 0;
+	for (int i = 0; i < SANDBOX_LEAVES_MAX; i++) {
+		if (p->state[i] != LEAF_LEFT)
+			continue;
+		bool over = kernel_bytes_of(s, i) > kernel_bytes;
+		if (over || !is_populated(s, i))
+			pool_give(p, s, i, false, true); /* kills what is there */
+		left += p->state[i] == LEAF_LEFT;
+	}
+	return left;
 }
 
 int pool_take(struct leaf_pool *p, const struct group_set *s)

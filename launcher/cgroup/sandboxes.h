@@ -40,6 +40,12 @@ int sandbox_freeze(const struct group_set *s, bool frozen, int timeout_ms);
 int sandbox_is_frozen(const struct group_set *s);
 /* How many processes of the sandbox the OOM killer has killed. `retired` counts those of leaves that were removed. */
 uint64_t sandbox_oom_kills(const struct group_set *s, uint64_t retired);
+/*
+ * v2: opens the file that changes when the limit of the sandbox itself, and not that of an execution, makes the kernel kill; -1 on v1, where
+ * the eventfd of the group tells that. sandbox_own_ooms() reads how often that was.
+ */
+int sandbox_open_events(const struct group_set *s);
+uint64_t sandbox_own_ooms(const struct group_set *s);
 /* Removes all groups of a sandbox. Returns how many are left after `timeout_ms`. */
 int sandbox_remove(const struct groups *all, unsigned holder, int timeout_ms);
 
@@ -57,6 +63,11 @@ int pool_take(struct leaf_pool *p, const struct group_set *s);
  * `reusable`, it is removed.
  */
 void pool_give(struct leaf_pool *p, const struct group_set *s, int leaf, bool left, bool reusable);
+/*
+ * Takes back the leaves whose last process has ended since it was left, and kills the processes of those that use more than `kernel_bytes` of the
+ * kernel's memory: no slot watches them (check_kernel_memory() in supervise/limits.c). Returns how many leaves have processes that were left.
+ */
+int pool_check_left(struct leaf_pool *p, const struct group_set *s, uint64_t kernel_bytes);
 /* Writes the name of a leaf of the pool. */
 void pool_name(int leaf, char name[16]);
 

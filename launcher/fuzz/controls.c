@@ -64,7 +64,7 @@ static void check_mounts(const struct run *run, const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct box box = {.groups = &launcher.groups, .lane = &lane};
+	static struct box box = {.groups = &launcher.groups, .lane = &lane, .terminals = -1};
 	static struct run run;
 	if (!slot.launcher)
 		open_files();

@@ -12,7 +12,7 @@ enum { SENT_MAX = 64 * 1024 };
 /* Whether such a frame is for a running step, so that a slot skips it between steps. */
 static bool late(enum frame frame, size_t length)
 {
-	return frame == FRAME_INPUT ? length <= INPUT_MAX : frame == FRAME_SIGNAL && length == 1;
+	return frame == FRAME_INPUT ? length <= INPUT_MAX : (frame == FRAME_SIGNAL && length == 1) || (frame == FRAME_RESIZE && length == 4);
 }
 
 /* Counts the requests before the first invalid one, as a second implementation. */
@@ -32,6 +32,8 @@ static unsigned served(const uint8_t *data, size_t size)
 		}
 		bool known = h[4] == FRAME_STEP || (!paired && (h[4] == FRAME_PARK || h[4] == FRAME_PEER));
 		if (!known || length > size - at || request_parse(h[4], data + at, length, &r, &why) < 0)
+			break;
+		if (r.sandbox.size) /* only on the socket of sandboxes */
 			break;
 		if (paired && (r.stdin_data.size || r.number[KEY_LIVE_STDIN] || r.number[KEY_MORE] || r.number[KEY_COLLECT]))
 			break;

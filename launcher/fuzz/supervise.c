@@ -14,7 +14,7 @@
 static struct request request;
 static struct queue out;
 static struct launcher launcher = {.groups.backend = &backends[BACKEND_V2]};
-static struct box box = {.groups = &launcher.groups, .init_fd = -1};
+static struct box box = {.groups = &launcher.groups, .init_fd = -1, .terminals = -1};
 static struct slot slot = {.launcher = &launcher};
 static struct exec_args *exec_args;
 static struct leaf leaf;

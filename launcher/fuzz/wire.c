@@ -72,12 +72,48 @@ static void check_text(struct bytes text)
 	EXPECT(used == text.size && !memcmp(again, text.data, used));
 }
 
+/* A request either names a sandbox, and has nothing that belongs to a box of its own, or has nothing that belongs to a sandbox. */
+static void check_sandbox(const struct request *r, const uint8_t *data, size_t size)
+{
+	const uint64_t *n = r->number;
+	if (!r->sandbox.size) {
+		EXPECT(!r->cwd.size && !n[KEY_ROWS] && !n[KEY_COLUMNS] && !n[KEY_LEAVE_PROCESSES] && !n[KEY_PACED]);
+		return;
+	}
+	check_inside(r->sandbox, KEY_SANDBOX, data, size);
+	for (size_t i = 0; i < r->sandbox.size; i++)
+		EXPECT(strchr("0123456789abcdef", r->sandbox.data[i]) && r->sandbox.data[i]);
+	EXPECT(!r->files && !n[KEY_KEEP_WORK] && !n[KEY_MORE] && !n[KEY_COLLECT] && !n[KEY_KEEP_FILES] && !r->park_args);
+	EXPECT(!n[KEY_ROWS] == !n[KEY_COLUMNS] && (!n[KEY_ROWS] || n[KEY_LIVE_STDIN]));
+	if (r->cwd.size) {
+		check_inside(r->cwd, KEY_CWD, data, size);
+		EXPECT(!memchr(r->cwd.data, 0, r->cwd.size));
+	}
+}
+
+/* The limits of an accepted HOLD are in their ranges. */
+static void try_hold(const uint8_t *body, size_t size)
+{
+	struct hold_request r = {0};
+	struct refusal why = {0};
+	if (hold_parse(body, size, &r, &why) < 0) {
+		EXPECT(why.reason && *why.reason && why.object);
+		return;
+	}
+	const struct { enum key key; uint64_t value; } limits[] = {
+		{KEY_HOLD_MEMORY, r.memory}, {KEY_HOLD_PROCESSES, r.processes}, {KEY_HOLD_DISK, r.disk}, {KEY_HOLD_INODES, r.inodes},
+	};
+	EXPECT(size == 4 * (5 + 8));
+	for (size_t i = 0; i < 4; i++)
+		EXPECT(limits[i].value >= rows[limits[i].key].smallest && limits[i].value <= rows[limits[i].key].largest);
+}
+
 static void check_request(const struct request *r, const uint8_t *data, size_t size)
 {
 	EXPECT(r->args >= 1 && r->args <= ARGS_MAX && r->envs <= ENV_MAX && r->files <= FILES_MAX);
 	for (int k = 0; k < KEY_COUNT; k++)
 		if (rows[k].known && rows[k].number && rows[k].frame == FRAME_STEP)
-			EXPECT(r->number[k] >= rows[k].smallest && r->number[k] <= rows[k].largest);
+			EXPECT((rows[k].count == OPT && !r->number[k]) || (r->number[k] >= rows[k].smallest && r->number[k] <= rows[k].largest));
 		else
 			EXPECT(r->number[k] == 0);
 	for (unsigned i = 0; i < r->args; i++) {
@@ -109,11 +145,12 @@ static void check_request(const struct request *r, const uint8_t *data, size_t s
 	EXPECT(!(r->number[KEY_KEEP_WORK] && (r->files || r->number[KEY_KEEP_FILES])));
 	EXPECT(r->number[KEY_KEEP_FILES] <= FILE_SETS_MAX);
 	EXPECT(!r->number[KEY_LIVE_STDIN] || r->stdin_data.size == 0);
+	check_sandbox(r, data, size);
 }
 
 static bool same(struct bytes a, struct bytes b)
 {
-	return a.size == b.size && !memcmp(a.data, b.data, a.size);
+	return a.size == b.size && (!a.size || !memcmp(a.data, b.data, a.size));
 }
 
 /* Each key of an accepted body occurs as often as protocol.def permits. */
@@ -154,8 +191,12 @@ static void check_again(enum frame frame, const struct request *r)
 	if (r->file_modes.size)
 		queue_bytes(&q, KEY_FILE_MODES, r->file_modes.data, r->file_modes.size);
 	queue_bytes(&q, KEY_STDIN, r->stdin_data.data, r->stdin_data.size);
+	if (r->sandbox.size)
+		queue_bytes(&q, KEY_SANDBOX, r->sandbox.data, r->sandbox.size);
+	if (r->cwd.size)
+		queue_bytes(&q, KEY_CWD, r->cwd.data, r->cwd.size);
 	for (int k = 0; k < KEY_COUNT; k++)
-		if (rows[k].known && rows[k].number && rows[k].frame == FRAME_STEP)
+		if (rows[k].known && rows[k].number && rows[k].frame == FRAME_STEP && (rows[k].count == ONE || r->number[k]))
 			queue_int(&q, (enum key)k, r->number[k]);
 	queue_frame_end(&q);
 	EXPECT(request_parse(frame, q.area.data + FRAME_HEADER, q.size - FRAME_HEADER, &again, &why) == 0);
@@ -171,7 +212,7 @@ static void check_again(enum frame frame, const struct request *r)
 		EXPECT(same(again.file_name[i], r->file_name[i]) && same(again.file_data[i], r->file_data[i]));
 	for (unsigned i = 0; i < r->files; i++)
 		EXPECT(file_mode(again.file_modes, i) == file_mode(r->file_modes, i));
-	EXPECT(same(again.stdin_data, r->stdin_data));
+	EXPECT(same(again.stdin_data, r->stdin_data) && same(again.sandbox, r->sandbox) && same(again.cwd, r->cwd));
 	queue_free(&q);
 }
 
@@ -195,6 +236,7 @@ static void try_reading(const uint8_t *data, size_t size)
 			EXPECT(why.reason && *why.reason && why.object);
 		}
 	}
+	try_hold(body, size);
 	free(body);
 }
 

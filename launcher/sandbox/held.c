@@ -38,7 +38,7 @@ int held_send(int socket, const struct held_message *message, const struct held_
 		memset(&control, 0, sizeof control);
 		header.msg_control = control.bytes;
 		header.msg_controllen = CMSG_SPACE(count * sizeof(int));
-		struct cmsghdr *c = CMSG_FIRSTHDR(&header);
+		struct cmsghdr *c = &control.align;
 		*c = (struct cmsghdr){.cmsg_len = CMSG_LEN(count * sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
 		memcpy(CMSG_DATA(c), sent, count * sizeof(int));
 	}

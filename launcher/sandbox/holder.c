@@ -31,6 +31,8 @@ enum {
 	END_TIMEOUT_MS = 8000,     /* how long attached slots may take to end; below SLOT_END_MS of serve.c */
 	UNCHARGE_TIMEOUT_MS = 5000, CHARGED_MAX = 4 << 20, GROUPS_TIMEOUT_MS = 2000,
 	POLL_KILL_MS = 20,
+	LEFT_CHECK_MS = 50,        /* how often processes that were left are looked at */
+	KERNEL_LEAST_BYTES = 48 << 20, KERNEL_SHARE = 8, /* their bound of kernel memory: as kernelBytes() in src/sandbox/step.ts */
 };
 
 struct attached {
@@ -44,7 +46,7 @@ struct holder {
 	struct slot slot;
 	unsigned number;  /* among the holders */
 	const char *token;
-	int connection, listener, cpu_tasks, proc; /* `proc`: the directory /proc of the sandbox */
+	int connection, listener, cpu_tasks, events, proc; /* `events`: see sandbox_open_events(); `proc`: the directory /proc of the sandbox */
 	struct queue out;
 	struct hold_request limits;
 	struct group_set groups;
@@ -89,6 +91,7 @@ static int make_sandbox(struct holder *h, struct failure *f)
 	if (sandbox_make(&h->groups, &s->launcher->sandboxes.below, h->number, h->limits.memory, h->limits.processes, f) < 0)
 		return -1;
 	h->cpu_tasks = sandbox_cpu_tasks(&h->groups);
+	h->events = sandbox_open_events(&h->groups);
 	s->cpu_group_tasks = h->cpu_tasks;
 	if (box_build_sandbox(s, &h->box, &root, f) < 0)
 		return -1;
@@ -359,7 +362,10 @@ static void report_memory(struct holder *h)
 		if (read(h->groups.own.oom_event, &events, sizeof events) != sizeof events)
 			return;
 	} else {
-		events = fact(h, FACT_OOM_EVENTS);
+		char unused[256];
+		if (pread(h->events, unused, sizeof unused, 0) < 0) /* poll() reports each change until the file is read again */
+			return;
+		events = sandbox_own_ooms(&h->groups);
 		if (events == h->oom_events)
 			return;
 		h->oom_events = events;
@@ -381,10 +387,14 @@ static void hold(struct holder *h)
 		on[ON_CLIENT] = (struct pollfd){.fd = h->connection, .events = POLLIN | POLLRDHUP};
 		on[ON_LISTENER] = (struct pollfd){.fd = h->listener, .events = POLLIN};
 		on[ON_INIT] = (struct pollfd){.fd = h->box.init_fd, .events = POLLIN};
-		on[ON_MEMORY] = (struct pollfd){.fd = v1 ? h->groups.own.oom_event : h->groups.own.fact[FACT_OOM_EVENTS], .events = v1 ? POLLIN : POLLPRI};
+		on[ON_MEMORY] = (struct pollfd){.fd = v1 ? h->groups.own.oom_event : h->events, .events = v1 ? POLLIN : POLLPRI};
 		for (int i = 0; i < ATTACHED_MAX; i++)
 			on[ON_SLOTS + i] = (struct pollfd){.fd = h->attached[i].socket, .events = POLLIN};
-		if (ppoll(on, EVENTS, NULL, &none) < 0)
+		uint64_t kernel_bytes = h->limits.memory / KERNEL_SHARE > KERNEL_LEAST_BYTES ? h->limits.memory / KERNEL_SHARE : KERNEL_LEAST_BYTES;
+		bool left = pool_check_left(&h->pool, &h->groups, kernel_bytes) > 0;
+		struct timespec soon = {0, LEFT_CHECK_MS * 1000000L};
+		int events = ppoll(on, EVENTS, left && !h->paused ? &soon : NULL, &none);
+		if (events <= 0)
 			continue;
 		/* Slots come first: a request of the client may depend on what they have sent before. */
 		for (int i = 0; i < ATTACHED_MAX; i++)
@@ -461,6 +471,7 @@ static bool remove_sandbox(struct holder *h)
 		t.pids_left = fact(h, FACT_PIDS_CURRENT);
 		await_uncharged(h, &t);
 		close_fd(&h->cpu_tasks);
+		close_fd(&h->events);
 		if (sandbox_remove(&l->sandboxes.below, h->number, GROUPS_TIMEOUT_MS) > 0)
 			teardown_leftover(&t, "groups of the sandbox");
 	}
@@ -491,7 +502,7 @@ int holder_serve(const struct launcher *l, unsigned number, unsigned holder, con
 
 	if (begin_process(launcher) < 0)
 		return 1;
-	*h = (struct holder){.number = holder, .token = token, .connection = connection, .listener = -1, .cpu_tasks = -1, .proc = -1};
+	*h = (struct holder){.number = holder, .token = token, .connection = connection, .listener = -1, .cpu_tasks = -1, .events = -1, .proc = -1};
 	h->groups.own.dir[TREE_UNIFIED] = -1;
 	for (int i = 0; i < ATTACHED_MAX; i++)
 		h->attached[i].socket = h->attached[i].leaf = -1;

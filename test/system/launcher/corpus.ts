@@ -15,6 +15,7 @@ const files = (...names: string[]): Entry[] =>
     ["FILE_DATA", `content of ${name}`],
   ]);
 
+const TOKEN = "0123456789abcdef".repeat(2);
 const BODIES: Readonly<Record<string, readonly Entry[]>> = {
   "01-nothing": [],
   "02-plain": PLAIN,
@@ -49,6 +50,14 @@ const BODIES: Readonly<Record<string, readonly Entry[]>> = {
   "51-directory": [...PLAIN, ["FILE_NAME", "a"], ["FILE_DATA", ""], ["FILE_MODES", Buffer.from([0xed, 0x41])]],
   "52-too-few-modes": [...PLAIN, ...files("a", "b"), ["FILE_MODES", Buffer.from([0xed, 0x01])]],
   "53-no-mode": [...PLAIN, ...files("a"), ["FILE_MODES", Buffer.from([0xed, 0x0f])]],
+  "60-sandbox": [...PLAIN, ["SANDBOX", TOKEN], ["CWD", "/tmp"], ["LEAVE_PROCESSES", 1], ["PACED", 1]],
+  "61-terminal": [...step(["sh"], { LIVE_STDIN: 1 }), ["SANDBOX", TOKEN], ["ROWS", 24], ["COLUMNS", 80]],
+  "62-half-a-terminal": [...step(["sh"], { LIVE_STDIN: 1 }), ["SANDBOX", TOKEN], ["ROWS", 24]],
+  "63-no-token": [...PLAIN, ["SANDBOX", "../".padEnd(32, "a")]],
+  "64-paced-without-sandbox": [...PLAIN, ["PACED", 1]],
+  "65-files-into-a-sandbox": [...PLAIN, ...files("a"), ["SANDBOX", TOKEN]],
+  "66-hold": [["HOLD_MEMORY", 1 << 28], ["HOLD_PROCESSES", 64], ["HOLD_DISK", 1 << 26], ["HOLD_INODES", 4096]],
+  "67-hold-of-nothing": [["HOLD_MEMORY", 0], ["HOLD_PROCESSES", 64], ["HOLD_DISK", 1 << 26], ["HOLD_INODES", 4096]],
   "54-directory-with-data": [...PLAIN, ...files("a"), ["FILE_MODES", Buffer.from([0xed, 0x41])]],
 };
 
@@ -63,7 +72,7 @@ const text = (parts: Readonly<Record<string, string>>) =>
 
 const STEP = 2;
 const PEER = 12;
-const [INPUT, SIGNAL] = [13, 14];
+const [INPUT, SIGNAL, RESIZE] = [13, 14, 25];
 const framed = (content: Buffer, type = STEP) => {
   const header = Buffer.alloc(5, type);
   header.writeUInt32LE(content.length);
@@ -94,6 +103,8 @@ function slot(): Map<string, Buffer> {
       "14-peer-of-a-live-step",
       Buffer.concat([framed(body(PLAIN), PEER), framed(body(step(["a"], { LIVE_STDIN: 1 })))]),
     ],
+    ["15-late-size", Buffer.concat([framed(Buffer.from([24, 0, 80, 0]), RESIZE), plain])],
+    ["16-step-in-a-sandbox", Buffer.concat([framed(body([...PLAIN, ["SANDBOX", TOKEN]])), plain])],
   ]);
 }
 

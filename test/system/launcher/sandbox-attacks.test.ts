@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { AttachedSlot, HeldSandbox } from "../../../src/sandbox/held-sandbox.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { tracesLeft } from "../../support/launcher/machine.ts";
@@ -60,7 +61,11 @@ for name in sorted(os.listdir('/proc')):
   });
 
   test("signal the init of the sandbox, its holder or its slot", async () => {
-    assert.equal(await output(slot, "kill -9 1 2>&1 || echo refused; kill -9 -1; true").catch((error: Error) => error.message.includes('"signal":9') && "refused\n"), "refused\n");
+    const source = `${CALL}
+print(os.getppid())
+try: os.kill(1, 9); print('done')
+except OSError as e: print(e.errno)`;
+    assert.equal(await output(slot, python(source)), "0\n1\n", "its parent is in no namespace of the program; EPERM for the init");
     assert.equal(await output(slot, "echo alive"), "alive\n");
   });
 
@@ -129,6 +134,27 @@ except OSError: pass`,
       assert.ok(["none", "oom", "wall", "cpu"].includes(report.killReason), `${name}: ${described(report)}`);
       assert.ok(report.memoryPeakBytes <= 48 * MiB, `${name}: ${report.memoryPeakBytes} bytes`);
       assert.equal(report.teardown.pidsLeft, 0, name);
+    }
+    assert.equal(await output(slot, "echo alive"), "alive\n");
+  });
+
+  test("use much of the kernel's memory in processes that were left", async () => {
+    const source = `${CALL}
+import mmap
+if os.fork(): os._exit(0)
+os.setsid()
+for fd in (0, 1, 2): os.close(fd)
+kept = []
+while True:
+  try: kept.append(mmap.mmap(-1, 4096)); kept.append(os.eventfd(0))
+  except OSError: time.sleep(0.05)`;
+    const many = "import os\nfor i in range(40): os.spawnv(os.P_NOWAIT, '/usr/bin/python3', ['python3', '-c', SOURCE])";
+    const own = { leaveProcesses: true, limits: { memoryBytes: 200 * MiB, openFiles: 4096 } };
+    const report = await slot.run(execution(python(many.replace("SOURCE", JSON.stringify(source))), own));
+    assert.equal(report.failure, undefined, described(report));
+    for (let tries = 0; (await box.measure()).processes > 0; tries++) {
+      assert.ok(tries < 300, "they were not ended");
+      await sleep(100);
     }
     assert.equal(await output(slot, "echo alive"), "alive\n");
   });
