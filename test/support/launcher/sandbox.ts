@@ -1,6 +1,13 @@
 import { dirname, join } from "node:path";
 import type { Limits } from "../../../src/domain/limits.ts";
-import { type AttachedSlot, type ExecutionReport, type ExecutionStep, HeldSandbox, type HoldLimits, SANDBOXES_SOCKET } from "../../../src/sandbox/held-sandbox.ts";
+import {
+  type AttachedSlot,
+  type ExecutionReport,
+  type ExecutionStep,
+  HeldSandbox,
+  type HoldLimits,
+  SANDBOXES_SOCKET,
+} from "../../../src/sandbox/held-sandbox.ts";
 import { PATIENCE } from "../programs/timeouts.ts";
 import type { Launcher } from "./launcher.ts";
 
@@ -49,7 +56,11 @@ export function execution(command: string | readonly string[], { limits, ...more
 }
 
 /** Runs it, and returns what it wrote. @throws if it does not exit with 0. */
-export async function output(slot: AttachedSlot, command: string | readonly string[], options: Options = {}): Promise<string> {
+export async function output(
+  slot: AttachedSlot,
+  command: string | readonly string[],
+  options: Options = {},
+): Promise<string> {
   const report = await slot.run(execution(command, options));
   if (report.exitCode !== 0) throw new Error(`${command}: ${describe(report)}`);
   return report.stdout.toString();

@@ -56,8 +56,18 @@ const BODIES: Readonly<Record<string, readonly Entry[]>> = {
   "63-no-token": [...PLAIN, ["SANDBOX", "../".padEnd(32, "a")]],
   "64-paced-without-sandbox": [...PLAIN, ["PACED", 1]],
   "65-files-into-a-sandbox": [...PLAIN, ...files("a"), ["SANDBOX", TOKEN]],
-  "66-hold": [["HOLD_MEMORY", 1 << 28], ["HOLD_PROCESSES", 64], ["HOLD_DISK", 1 << 26], ["HOLD_INODES", 4096]],
-  "67-hold-of-nothing": [["HOLD_MEMORY", 0], ["HOLD_PROCESSES", 64], ["HOLD_DISK", 1 << 26], ["HOLD_INODES", 4096]],
+  "66-hold": [
+    ["HOLD_MEMORY", 1 << 28],
+    ["HOLD_PROCESSES", 64],
+    ["HOLD_DISK", 1 << 26],
+    ["HOLD_INODES", 4096],
+  ],
+  "67-hold-of-nothing": [
+    ["HOLD_MEMORY", 0],
+    ["HOLD_PROCESSES", 64],
+    ["HOLD_DISK", 1 << 26],
+    ["HOLD_INODES", 4096],
+  ],
   "54-directory-with-data": [...PLAIN, ...files("a"), ["FILE_MODES", Buffer.from([0xed, 0x41])]],
 };
 

@@ -110,13 +110,16 @@ describe("a sandbox", () => {
   test("does not collect groups: each leaf serves one execution after the other", async () => {
     const box = await hold(launcher);
     const slot = await box.attach();
-    const count = process.env["ASSAY_TEST_LONG"] === "yes" ? 10_000 : 200;
+    const count = process.env.ASSAY_TEST_LONG === "yes" ? 10_000 : 200;
     for (let i = 0; i < 20; i++) await output(slot, `echo > f${i}`);
     const before = memoryGroups();
     for (let i = 0; i < count; i++) {
       const report = await slot.run(execution(`echo ${i} > f${i % 1000}`));
       assert.equal(report.exitCode, 0);
-      assert.ok(report.memoryPeakBytes > 0 && report.memoryPeakBytes < 8 * 1024 ** 2, `${report.memoryPeakBytes} bytes`);
+      assert.ok(
+        report.memoryPeakBytes > 0 && report.memoryPeakBytes < 8 * 1024 ** 2,
+        `${report.memoryPeakBytes} bytes`,
+      );
     }
     /* Other tests of the machine make groups as well. */
     assert.ok(memoryGroups() - before < count / 4, `${memoryGroups() - before} more groups`);
