@@ -103,7 +103,7 @@ void clear_bounding_set(void)
  * Drops all capabilities but those that the launcher and its slots need. CAP_SYS_ADMIN is among these, so this does not contain an
  * attacker, but it takes away kernel modules, port I/O and network administration.
  */
-static int keep_capabilities(struct failure *f)
+static int keep_capabilities(const struct launcher *l, struct failure *f)
 {
 	static const int needed[] = {
 		CAP_SYS_ADMIN, CAP_SYS_CHROOT,  /* mounts, namespaces, setns() into a box; the tracepoint */
@@ -117,8 +117,16 @@ static int keep_capabilities(struct failure *f)
 	struct __user_cap_data_struct now[2], most[2] = {{0}};
 	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
 		most[CAP_TO_INDEX(needed[i])].permitted |= CAP_TO_MASK(needed[i]);
+	/*
+	 * The kernel changes files of an overlay with the capabilities of the process that mounted it: without this one, no program of a sandbox
+	 * could change the mode of its own files. Slots drop it (slot_confine()).
+	 */
+	if (l->holders)
+		most[CAP_TO_INDEX(CAP_FOWNER)].permitted |= CAP_TO_MASK(CAP_FOWNER);
 	if (syscall(__NR_capget, &header, now) < 0)
 		return fail(f, "capabilities", "read");
+	if (l->holders && !(now[CAP_TO_INDEX(CAP_FOWNER)].permitted & CAP_TO_MASK(CAP_FOWNER)))
+		return fail_with(f, EPERM, "capabilities", "sandboxes need CAP_FOWNER");
 	for (int i = 0; i < 2; i++) {
 		most[i].permitted &= now[i].permitted;
 		most[i].effective = most[i].permitted;
@@ -264,7 +272,7 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 	if ((l->signal_map = signals_open(&no_bpf)) < 0)
 		fprintf(stderr, "assay-launcher: no signal tracepoint (%s %s: %s): only its signal then shows an "
 			"exceeded file-size limit, and a program can send that signal to itself\n", no_bpf.step, no_bpf.object, strerror(no_bpf.err));
-	if (image_enter(image, &f) < 0 || keep_capabilities(&f) < 0) {
+	if (image_enter(image, &f) < 0 || keep_capabilities(l, &f) < 0) {
 		groups_close(&l->groups, l->instance);
 		die(&f);
 	}

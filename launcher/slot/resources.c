@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <linux/keyctl.h>
 #include <linux/securebits.h>
 #include <sched.h>
@@ -106,8 +107,23 @@ static int limit_resources(void)
 }
 
 /* Once for all programs, which inherit the restrictions. */
+/* Only the mounts of a sandbox need CAP_FOWNER, and only at the time when they are made. */
+static int drop_file_owner(void)
+{
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct sets[2];
+	if (syscall(__NR_capget, &header, sets) < 0)
+		return -1;
+	sets[CAP_TO_INDEX(CAP_FOWNER)].permitted &= ~CAP_TO_MASK(CAP_FOWNER);
+	for (int i = 0; i < 2; i++)
+		sets[i].effective = sets[i].permitted;
+	return syscall(__NR_capset, &header, sets) < 0 ? -1 : 0;
+}
+
 int slot_confine(enum seccomp_column whose, struct failure *f)
 {
+	if (drop_file_owner() < 0)
+		return fail(f, "capabilities", "CAP_FOWNER");
 	/* Without a new session keyring, programs would have the launcher's. */
 	if (syscall(__NR_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
 		return fail(f, "keyring", "session");

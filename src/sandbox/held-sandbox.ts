@@ -1,5 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Captured } from "../domain/captured.ts";
 import type { Limits } from "../domain/limits.ts";
 import type { StepReport, TeardownReport } from "../domain/report.ts";
@@ -13,7 +14,7 @@ import { Entries, encodeRaw, type Frame, FrameReader, FrameWriter, ProtocolError
 export const SANDBOXES_SOCKET = "sandboxes.sock";
 const EXECUTIONS_SOCKET = "executions.sock";
 
-const [OPEN_MS, HOLD_MS, ANSWER_MS, END_MS] = [30_000, 30_000, 20_000, 60_000];
+const [OPEN_MS, HOLD_MS, ANSWER_MS, END_MS, FREE_MS] = [30_000, 30_000, 20_000, 60_000, 2000];
 /** As for slots of submissions: how long a slot may take longer than the limit of wall time. ENDING frames extend it. */
 const SILENCE_MS = 45_000;
 /** Input frames that the program has not taken yet. The socket has space for them, so that the end of a connection is never behind them. */
@@ -164,6 +165,14 @@ class Connection {
     else this.#socket.end();
   }
 
+  /** Resolves when the launcher has closed the connection. */
+  get closed(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#socket.destroyed) resolve();
+      else this.#socket.once("close", () => resolve());
+    });
+  }
+
   close(): void {
     this.#socket.destroy();
   }
@@ -302,6 +311,8 @@ export class HeldSandbox {
   async end(): Promise<TeardownReport> {
     this.#ending = true;
     const torn = await this.#ask("END", "TEARDOWN", END_MS);
+    // The launcher closes its side when the place is free for another sandbox.
+    await Promise.race([this.#connection.closed, sleep(FREE_MS, undefined, { ref: false })]);
     this.#connection.close();
     return decodeTeardown([], torn);
   }
