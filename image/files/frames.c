@@ -1,0 +1,273 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "files.h"
+
+static uint8_t in[FRAME_BYTES];
+static uint8_t out[2 * FRAME_BYTES]; /* put frames, up to `used` */
+static size_t used, start;            /* `start`: the frame that is being put */
+static uint8_t data[4 + DATA_BYTES];
+static size_t filled;
+
+/* The service has left, or does not keep to the protocol: nobody waits for an answer. */
+_Noreturn static void leave(void)
+{
+	_exit(1);
+}
+
+static bool read_all(void *bytes, size_t length)
+{
+	uint8_t *at = bytes;
+	while (length > 0) {
+		ssize_t got = read(STDIN_FILENO, at, length);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		at += got;
+		length -= (size_t)got;
+	}
+	return true;
+}
+
+static void send_all(const uint8_t *bytes, size_t length)
+{
+	if (write_all(STDOUT_FILENO, bytes, length) != 0)
+		leave();
+}
+
+void flush(void)
+{
+	send_all(out, used);
+	used = 0;
+}
+
+bool next_frame(struct frame *frame)
+{
+	flush();
+	if (!read_all(in, 4))
+		return false;
+	size_t length = (size_t)in[1] << 16 | (size_t)in[2] << 8 | in[3];
+	int type = in[0];
+	if (length > FRAME_BYTES - 4 || !read_all(in, length))
+		return false;
+	*frame = (struct frame){.type = type, .bytes = in, .length = length};
+	return true;
+}
+
+static uint64_t take(struct frame *frame, size_t size)
+{
+	uint64_t value = 0;
+	if (frame->length < size)
+		leave();
+	for (size_t i = 0; i < size; i++)
+		value = value << 8 | frame->bytes[i];
+	frame->bytes += size;
+	frame->length -= size;
+	return value;
+}
+
+unsigned take_u8(struct frame *frame)
+{
+	return (unsigned)take(frame, 1);
+}
+
+uint32_t take_u32(struct frame *frame)
+{
+	return (uint32_t)take(frame, 4);
+}
+
+uint64_t take_u64(struct frame *frame)
+{
+	return take(frame, 8);
+}
+
+void take_text(struct frame *frame, char *text, size_t size)
+{
+	size_t length = (size_t)take(frame, 2);
+	if (length >= size || length > frame->length || memchr(frame->bytes, 0, length))
+		leave();
+	memcpy(text, frame->bytes, length);
+	text[length] = 0;
+	frame->bytes += length;
+	frame->length -= length;
+}
+
+void begin(enum answer type)
+{
+	if (used > FRAME_BYTES)
+		flush();
+	start = used;
+	out[used] = (uint8_t)type;
+	used += 4;
+}
+
+static void put(uint64_t value, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		out[used++] = (uint8_t)(value >> 8 * (size - 1 - i));
+}
+
+void put_u8(unsigned value)
+{
+	put(value, 1);
+}
+
+void put_u32(uint32_t value)
+{
+	put(value, 4);
+}
+
+void put_u64(uint64_t value)
+{
+	put(value, 8);
+}
+
+void put_text(const char *text)
+{
+	size_t length = strnlen(text, PATH_BYTES);
+	put(length, 2);
+	memcpy(out + used, text, length);
+	used += length;
+}
+
+void end(void)
+{
+	size_t length = used - start - 4;
+	out[start + 1] = (uint8_t)(length >> 16);
+	out[start + 2] = (uint8_t)(length >> 8);
+	out[start + 3] = (uint8_t)length;
+}
+
+uint8_t *data_buffer(void)
+{
+	return data + 4;
+}
+
+void send_data(size_t length)
+{
+	flush();
+	data[0] = DATA;
+	data[1] = (uint8_t)(length >> 16);
+	data[2] = (uint8_t)(length >> 8);
+	data[3] = (uint8_t)length;
+	send_all(data, 4 + length);
+}
+
+void put_data(const void *bytes, size_t length)
+{
+	const uint8_t *at = bytes;
+	while (length > 0) {
+		size_t some = length < DATA_BYTES - filled ? length : DATA_BYTES - filled;
+		memcpy(data_buffer() + filled, at, some);
+		filled += some;
+		at += some;
+		length -= some;
+		if (filled == DATA_BYTES) {
+			send_data(filled);
+			filled = 0;
+		}
+	}
+}
+
+void end_data(void)
+{
+	if (filled > 0)
+		send_data(filled);
+	filled = 0;
+}
+
+void put_failure(const char *code, int err, const char *path)
+{
+	filled = 0;
+	begin(FAILURE);
+	put_text(code);
+	put_u32((uint32_t)err);
+	put_text(path);
+	end();
+}
+
+static const char *code_of(int err)
+{
+	switch (err) {
+	case ENOENT:
+		return "notFound";
+	case ENOTDIR:
+		return "notDirectory";
+	case EISDIR:
+		return "isDirectory";
+	case ENOTEMPTY:
+		return "notEmpty";
+	case EEXIST:
+		return "exists";
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return "permission";
+	case ENOSPC:
+	case EDQUOT:
+	case EFBIG: /* the limit of the size of a file */
+		return "noSpace";
+	case ELOOP:
+		return "tooManyLinks";
+	case ENAMETOOLONG:
+		return "badPath";
+	case EXDEV:
+		return "otherFileSystem";
+	default:
+		return "failed";
+	}
+}
+
+bool failed(int err, const char *path)
+{
+	put_failure(code_of(err), err, path);
+	return false;
+}
+
+bool refused(const char *code, const char *path)
+{
+	put_failure(code, 0, path);
+	return false;
+}
+
+void begin_content(struct content *content)
+{
+	*content = (struct content){.over = false};
+	begin(GO);
+	end();
+}
+
+size_t read_content(struct content *content, void *bytes, size_t size)
+{
+	while (content->frame.length == 0) {
+		if (content->over || content->aborted)
+			return 0;
+		if (!next_frame(&content->frame)) {
+			content->aborted = true;
+			content->frame.length = 0;
+			return 0;
+		}
+		if (content->frame.type == DONE)
+			content->over = true;
+		else if (content->frame.type != CONTENT)
+			content->aborted = true;
+		if (content->frame.type != CONTENT)
+			content->frame.length = 0;
+	}
+	size_t some = size < content->frame.length ? size : content->frame.length;
+	memcpy(bytes, content->frame.bytes, some);
+	content->frame.bytes += some;
+	content->frame.length -= some;
+	return some;
+}
+
+void drain_content(struct content *content)
+{
+	char rest[4096];
+	while (read_content(content, rest, sizeof rest) > 0)
+		continue;
+}

@@ -1,0 +1,18 @@
+/**
+ * A running file program (image/files) in a sandbox. The client treats every byte of `output` as hostile: a program of the sandbox may have
+ * written it.
+ */
+export interface FileProgram {
+  /**
+   * What the program writes to its standard output, in chunks that stay valid. It must be read only as fast as it is iterated, and end
+   * when the program ends or is killed.
+   */
+  readonly output: AsyncIterable<Buffer>;
+  /** Writes to its standard input. Resolves when more may be written; rejects if the program has ended. */
+  write(bytes: Buffer): Promise<void>;
+  /** Kills the program, and frees what it occupies. May be called again. */
+  kill(): void;
+}
+
+/** Starts the file program. What it rejects with is passed on to the caller of the request. */
+export type StartFileProgram = () => Promise<FileProgram>;
