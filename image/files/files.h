@@ -8,7 +8,7 @@
 
 /*
  * The file program: serves requests for the files of a sandbox, as an ordinary program of this sandbox. It can do nothing that the
- * sandbox's other programs cannot do. PROTOCOL.md describes the frames.
+ * sandbox's other programs cannot do. README.md describes the frames.
  */
 
 enum {

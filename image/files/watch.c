@@ -188,6 +188,14 @@ static void end_pending(struct watching *watching)
 	put_event(watching, REMOVED, watching->pending_path, "");
 }
 
+/* A file without a name (O_TMPFILE) has one for the kernel's events: "#" and its number. */
+static bool exists(struct watching *watching, const char *path)
+{
+	char full[PATH_BYTES];
+	struct stat info;
+	return join(full, watching->root, path) && lstat(full, &info) == 0;
+}
+
 /* Reports one event of the kernel. Returns false when the watched directory has gone. */
 static bool take_event(struct watching *watching, const struct inotify_event *event)
 {
@@ -241,7 +249,7 @@ static bool take_event(struct watching *watching, const struct inotify_event *ev
 			watch_new(watching, path, true);
 	} else if (event->mask & IN_DELETE) {
 		put_event(watching, REMOVED, path, "");
-	} else {
+	} else if (*event->name != '#' || exists(watching, path)) {
 		put_event(watching, CHANGED, path, "");
 	}
 	return true;
