@@ -13,6 +13,7 @@ const MODULES = {
   store: ["domain", "fairness"],
   conversation: ["domain", "fairness", "store"],
   sandbox: ["domain"],
+  files: ["domain"],
   admin: ["domain", "store"],
   webhooks: ["domain", "fairness", "store"],
   retention: ["domain", "store"],
@@ -21,7 +22,7 @@ const MODULES = {
   tracing: ["domain"],
   http: ["domain", "fairness", "languages", "store", "conversation", "admin", "problems"],
   compat: ["domain", "fairness", "languages", "store", "conversation", "problems", "http"],
-  worker: ["domain", "fairness", "languages", "verdict", "store", "conversation", "sandbox"],
+  worker: ["domain", "fairness", "languages", "verdict", "store", "conversation", "sandbox", "files"],
   problems: ["domain", "languages", "worker"],
 };
 

@@ -218,7 +218,8 @@ export class FileClient implements SandboxFiles {
     try {
       return await talk(dialogue);
     } catch (error) {
-      // After a failure that the program reports, it waits for the next request.
+      // After a failure that the program reports, and after an abort, it waits for the next request.
+      if (error instanceof GivenUp) throw error.cause;
       if (!(error instanceof FileError)) dialogue.kill();
       throw named(error, asked);
     } finally {
@@ -270,7 +271,7 @@ export class FileClient implements SandboxFiles {
       }
     } catch (error) {
       await this.#abort(dialogue, sent.resolve, answer);
-      throw error;
+      throw new GivenUp(error);
     }
     if (failed) {
       // Not awaited: the client may be slow.
@@ -300,6 +301,13 @@ export class FileClient implements SandboxFiles {
     } finally {
       clearTimeout(timer);
     }
+  }
+}
+
+/** The error of a body, after which the program was told to remove what it had written. */
+class GivenUp extends Error {
+  constructor(cause: unknown) {
+    super("the body of the request failed", { cause });
   }
 }
 
