@@ -14,7 +14,6 @@ import {
   statSync,
   symlinkSync,
   truncateSync,
-  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -464,8 +463,8 @@ test("watchers see what happens below a directory, also in new and moved directo
   assert.equal(last.at(-1), "removed ");
 });
 
-test("a watch that the sandbox outruns says so, and the program's memory stays bounded", async (t) => {
-  const { files, home, pids } = open(t, withoutTmpfile);
+test("a watch that the sandbox outruns says so", async (t) => {
+  const { files, home } = open(t, withoutTmpfile);
   mkdirSync(`${home}/w`, { mode: 0o777 });
   chmodSync(`${home}/w`, 0o777);
   const most = Number(readFileSync("/proc/sys/fs/inotify/max_queued_events", "utf8"));
@@ -478,7 +477,6 @@ test("a watch that the sandbox outruns says so, and the program's memory stays b
     if (overflowed) break;
   }
   assert.ok(overflowed, `no overflow after ${count} events`);
-  void pids;
 });
 
 test("too many directories are refused", async (t) => {
@@ -515,9 +513,13 @@ test("other programs of the same user cannot write into the program's pipes", as
   assert.throws(() => asNobody(`echo forged > /proc/${pids[0]}/fd/1`, home), /ermission denied/);
 });
 
-test("times before 1970 and sizes beyond 2^53 are shown, and the latter is not read", async (t) => {
+test("times before 1970 are shown, and archived as 1970", async (t) => {
   const { files, home } = open(t, withoutTmpfile);
-  asNobody("echo x > old", home);
-  utimesSync(`${home}/old`, -1_000, -1_000);
-  assert.equal((await files.stat("old")).modifiedAtMs, -1_000_000);
+  asNobody("mkdir d; echo x > d/old; touch -d @-1000 d/old", home);
+  assert.equal((await files.stat("d/old")).modifiedAtMs, -1_000_000);
+  await files.unpack("copy", await files.archive("d"));
+  assert.equal((await files.stat("copy/old")).modifiedAtMs, 0);
+  // GNU tar writes such times in another form.
+  await files.unpack("by-tar", body(execFileSync("tar", ["-c", "--format=gnu", "-C", `${home}/d`, "."])));
+  assert.equal((await files.stat("by-tar/old")).modifiedAtMs, 0);
 });
