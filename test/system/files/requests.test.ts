@@ -322,11 +322,15 @@ test("an archive and its unpacked copy are equal, and tar reads and writes the s
 });
 
 /** An archive with one entry. */
-function entry(name: string, type: string, { target = "", content = "", size = content.length } = {}) {
+function entry(
+  name: string,
+  type: string,
+  { target = "", content = "", size }: { target?: string; content?: string; size?: number } = {},
+) {
   const header = Buffer.alloc(512);
   header.write(name, 0);
   header.write("0000644\0", 100);
-  header.write(`${size.toString(8).padStart(11, "0")}\0`, 124);
+  header.write(`${(size ?? content.length).toString(8).padStart(11, "0")}\0`, 124);
   header.write("00000000000\0", 136);
   header.write("        ", 148);
   header.write(type, 156);
