@@ -19,7 +19,7 @@ export const verdictSchema = z.enum(VERDICTS);
 export const causeSchema = z.enum(CAUSE_NAMES);
 export const profileSchema = z.enum(PROFILE_NAMES);
 export const statusSchema = z.enum(STATUSES);
-const time = z
+export const timeSchema = z
   .string()
   .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   .meta({ format: "date-time" });
@@ -44,14 +44,14 @@ export const RECORD_FACTS = {
   profile: fact(profileSchema, ({ profile }) => profile, "Set of limits"),
   status: fact(statusSchema, ({ status }) => status, "`error` if and only if the verdict is IE"),
   timestamps: {
-    created_at: fact(time, ({ createdAtMs }) => isoTime(createdAtMs), "ISO 8601, UTC, milliseconds"),
+    created_at: fact(timeSchema, ({ createdAtMs }) => isoTime(createdAtMs), "ISO 8601, UTC, milliseconds"),
     started_at: fact(
-      time.nullable(),
+      timeSchema.nullable(),
       ({ startedAtMs }) => (startedAtMs === null ? null : isoTime(startedAtMs)),
       "When its run started",
     ),
     completed_at: fact(
-      time.nullable(),
+      timeSchema.nullable(),
       ({ completedAtMs }) => (completedAtMs === null ? null : isoTime(completedAtMs)),
       "When it ended",
     ),
@@ -156,11 +156,12 @@ export function toLongRecord(submission: Submission): LongRecord {
 }
 
 /** Formats milliseconds since the epoch as ISO 8601 in UTC, with milliseconds and `Z`. */
-function isoTime(ms: number): string {
+export function isoTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-function outputRecord(outcome: Outcome | null): LongRecord["output"] {
+/** The output in a record. */
+export function outputRecord(outcome: Outcome | null): LongRecord["output"] {
   if (!outcome?.output) return { stdout: null, stderr: null, integrity: null };
   const { stdout, stderr, integrity } = outcome.output;
   // If the output limit cut a stream inside a character, that character is omitted: otherwise, it would look like invalid UTF-8.

@@ -1,0 +1,112 @@
+import type { Caller } from "../submission.ts";
+import type { Execution, ExecutionRequest, SignalName } from "./execution.ts";
+import type { SandboxFiles } from "./files.ts";
+import type { Sandbox, SandboxRequest } from "./sandbox.ts";
+
+/*
+ * What a process that has sandboxes offers to its clients' side. Methods throw SandboxRefused (sandbox.ts) where a request is refused, and
+ * other errors where the platform has failed.
+ */
+
+/** What a sandbox uses now. */
+export interface SandboxMeasurement {
+  readonly memoryBytes: number;
+  readonly memoryPeakBytes: number;
+  /** CPU time of all programs since its start. */
+  readonly cpuUsec: number;
+  readonly processes: number;
+  /** Processes that the kernel killed because the sandbox reached its own memory limit. */
+  readonly oomKills: number;
+  readonly diskBytes: number;
+  readonly inodes: number;
+}
+
+export interface SandboxHost {
+  /** What this process can have at the same time; null if it has no sandboxes. */
+  readonly capacity: { readonly sandboxes: number; readonly memoryBytes: number } | null;
+
+  /**
+   * Creates a sandbox. It resolves when the sandbox runs and is durable. With an idempotency key that the caller has used for the same
+   * request, it resolves with that sandbox, in whatever state.
+   * @throws SandboxRefused: sandboxesOff, sandboxQuota, sandboxesFull, idempotencyConflict.
+   */
+  create(request: SandboxRequest, caller: Caller, idempotencyKey: string | null): Promise<Sandbox>;
+
+  /** @throws SandboxRefused: sandboxesOff, sandboxNotFound, sandboxEnded, sandboxElsewhere. */
+  find(id: string, accountId: string): Promise<SandboxHandle>;
+}
+
+/** A sandbox of this process that has not ended. Each method can throw SandboxRefused with sandboxEnded. */
+export interface SandboxHandle {
+  readonly sandbox: Sandbox;
+
+  /** Marks that a request or a reader uses the sandbox, so that it is not idle. @returns ends the use; a second call has no effect. */
+  use(): () => void;
+
+  /**
+   * Starts an execution. It resolves when the execution is stored.
+   * @param keyId the key of the request, for the record; that of the sandbox by default.
+   * @throws SandboxRefused: sandboxPaused, executionsFull, sandboxQuota.
+   */
+  execute(request: ExecutionRequest, keyId?: string): Promise<RunningExecution>;
+
+  /** An execution that runs, or whose end is not stored yet; null: its row is in the store, if there is one. */
+  execution(number: number): RunningExecution | null;
+
+  /** Requests for files: SandboxRefused with sandboxPaused or executionsFull, or FileError. */
+  readonly files: SandboxFiles;
+
+  /** Freezes all programs, and stops their clocks. The lifetime goes on. It does nothing if the sandbox is paused. */
+  pause(): Promise<Sandbox>;
+  /** Continues all programs. It does nothing if the sandbox runs. */
+  resume(): Promise<Sandbox>;
+  /** @param change what is absent stays. `metadata` replaces all of it. */
+  change(change: SandboxChange): Promise<Sandbox>;
+  /** Ends the sandbox, as a client. It resolves when it is removed and that is durable. @returns its last state. */
+  end(): Promise<Sandbox>;
+  measure(): Promise<SandboxMeasurement>;
+}
+
+export interface SandboxChange {
+  /** The new lifetime, from the start of the sandbox. */
+  readonly lifetimeSecs?: number;
+  readonly idleSecs?: number;
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/** What a reader of an execution gets. */
+export type ExecutionEvent =
+  | {
+      readonly type: "output";
+      readonly stream: "stdout" | "stderr";
+      /** The offset of the first byte in the stream. Between two events it can jump: then the bytes between were not kept. */
+      readonly at: number;
+      readonly bytes: Buffer;
+    }
+  | { readonly type: "end"; readonly execution: Execution };
+
+export interface RunningExecution {
+  readonly number: number;
+  /** Its present state; without an outcome until it has ended. */
+  readonly execution: Execution;
+
+  /**
+   * Follows the output from these offsets on, and then the end. Bytes of an event are the caller's. A slow reader delays neither the
+   * program nor other readers. It ends when `over` aborts.
+   */
+  follow(from: { readonly stdout: number; readonly stderr: number }, over: AbortSignal): AsyncIterable<ExecutionEvent>;
+
+  /** Gives input. It resolves when the engine has it. @throws SandboxRefused: takesNoInput, executionEnded, inputFull. */
+  input(bytes: Buffer): Promise<void>;
+  /** Ends the input. It has no effect on a terminal: send 0x04 there. */
+  endInput(): Promise<void>;
+  /** Sends a signal to the main program. @throws SandboxRefused: executionEnded, sandboxPaused. */
+  signal(name: SignalName): Promise<void>;
+  /** @throws SandboxRefused: noTerminal, executionEnded. */
+  resize(rows: number, cols: number): Promise<void>;
+  /** Kills all of its processes. It resolves with the end of the execution. */
+  kill(): Promise<void>;
+
+  /** The execution with its outcome, when that is durable. It never rejects. */
+  readonly ended: Promise<Execution>;
+}

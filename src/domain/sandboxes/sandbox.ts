@@ -1,0 +1,182 @@
+import { createHash, randomUUID } from "node:crypto";
+import type { TeardownReport } from "../report.ts";
+import type { Caller } from "../submission.ts";
+
+/*
+ * A sandbox is a box that lives: executions run in it one after the other or at the same time, and what one of them leaves in its files
+ * and processes is there for the next one. It ends once, for one reason.
+ */
+
+export const SANDBOX_STATES = ["creating", "running", "paused", "ended"] as const;
+export type SandboxState = (typeof SANDBOX_STATES)[number];
+
+/** Why a sandbox ended, with a sentence for people. */
+export const SANDBOX_END_REASONS = {
+  client: "a client ended it",
+  lifetime: "its lifetime was over",
+  idle: "nobody used it, and its programs used no CPU time, for its idle time",
+  memory: "its files left no memory for programs",
+  suspended: "its account was suspended",
+  worker_lost: "the worker or the box of the sandbox was lost",
+  shutdown: "the service was stopped",
+  failed: "its box could not be made",
+} as const;
+export type SandboxEndReason = keyof typeof SANDBOX_END_REASONS;
+export const SANDBOX_END_REASON_NAMES = Object.keys(SANDBOX_END_REASONS) as readonly SandboxEndReason[];
+
+const MIB = 1_048_576;
+const GIB = 1024 * MIB;
+
+/** The limits of a sandbox, which all of its programs and files share, with their bounds. */
+export const SANDBOX_LIMITS = {
+  memoryBytes: { field: "memory_bytes", least: 64 * MIB, most: 4 * GIB, default: 512 * MIB },
+  processes: { field: "processes", least: 8, most: 512, default: 256 },
+  /** The files are in memory: they count for `memoryBytes` as well. */
+  diskBytes: { field: "disk_bytes", least: 4 * MIB, most: 4 * GIB, default: 256 * MIB },
+  inodes: { field: "inodes", least: 256, most: 65_536, default: 32_768 },
+} as const;
+export type SandboxLimitName = keyof typeof SANDBOX_LIMITS;
+export type SandboxLimits = Readonly<Record<SandboxLimitName, number>>;
+
+/** The bounds of what else a request may set. */
+export const SANDBOX_BOUNDS = {
+  lifetimeSecs: { least: 1, most: 86_400, default: 3_600 },
+  idleSecs: { least: 1, most: 86_400, default: 600 },
+  metadata: { entries: 32, keyCharacters: 64, valueCharacters: 512 },
+  env: { entries: 64, bytes: 32_768 },
+} as const;
+
+/** A validated request for a sandbox. */
+export interface SandboxRequest {
+  readonly limits: SandboxLimits;
+  /** From its start to its end, also while it is paused. */
+  readonly lifetimeSecs: number;
+  /** How long nobody uses it before it ends: no request, no reader, and hardly any CPU time of its programs. */
+  readonly idleSecs: number;
+  /** Variables of the environment of all executions. They can be secrets, so they are never stored. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Names and values that the client chose, to find its sandboxes. */
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** What proves how the box of a sandbox was built and removed. */
+export interface SandboxEvidence {
+  /** Controls that were read back from the kernel before the first execution. */
+  readonly controls: readonly string[];
+  readonly controlsMissing: readonly string[];
+  /** Null until the box is removed, and if it was lost. */
+  readonly teardown: TeardownReport | null;
+}
+
+/** All times are milliseconds since the epoch, UTC. */
+export interface Sandbox {
+  readonly id: string;
+  readonly accountId: string;
+  readonly projectId: string | null;
+  readonly keyId: string;
+  readonly state: SandboxState;
+  readonly createdAtMs: number;
+  /** When its box was ready; null before. */
+  readonly startedAtMs: number | null;
+  readonly endedAtMs: number | null;
+  readonly endReason: SandboxEndReason | null;
+  readonly lifetimeSecs: number;
+  readonly idleSecs: number;
+  readonly limits: SandboxLimits;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** The process that has it. */
+  readonly worker: string;
+  /** Null until its box is ready. */
+  readonly evidence: SandboxEvidence | null;
+}
+
+/** When the lifetime of the sandbox is over; null before its start. */
+export function expiresAtMs({ startedAtMs, lifetimeSecs }: Sandbox): number | null {
+  return startedAtMs === null ? null : startedAtMs + lifetimeSecs * 1000;
+}
+
+/** A new sandbox of this caller: `creating`, with a fresh id. @param worker the process that will have it. */
+export function newSandbox(request: SandboxRequest, caller: Caller, worker: string, nowMs: number): Sandbox {
+  return {
+    id: randomUUID(),
+    accountId: caller.accountId,
+    projectId: caller.projectId,
+    keyId: caller.keyId,
+    state: "creating",
+    createdAtMs: nowMs,
+    startedAtMs: null,
+    endedAtMs: null,
+    endReason: null,
+    lifetimeSecs: request.lifetimeSecs,
+    idleSecs: request.idleSecs,
+    limits: request.limits,
+    metadata: request.metadata,
+    worker,
+    evidence: null,
+  };
+}
+
+/** Identifies a request for idempotency keys; the order of names makes no difference. @returns a SHA-256, in hexadecimal. */
+export function sandboxRequestHash({
+  limits,
+  lifetimeSecs,
+  idleSecs,
+  env,
+  metadata,
+  ...others
+}: SandboxRequest): string {
+  others satisfies Record<string, never>; // a new field must become part of the hash
+  const sorted = (values: object) => Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1));
+  const fields = ["sandbox", sorted(limits), lifetimeSecs, idleSecs, sorted(env), sorted(metadata)];
+  return createHash("sha256").update(JSON.stringify(fields), "utf8").digest("hex");
+}
+
+/** Why a request to a sandbox was refused, and what the answer names. */
+export interface SandboxRefusals {
+  /** This process has no sandboxes. */
+  sandboxesOff: Record<string, never>;
+  /** Another process has the sandbox. */
+  sandboxElsewhere: Record<string, never>;
+  /** There is no such sandbox of the account. */
+  sandboxNotFound: Record<string, never>;
+  sandboxEnded: { readonly reason: SandboxEndReason };
+  /** The request needs a sandbox that runs. */
+  sandboxPaused: Record<string, never>;
+  /** The account has as many sandboxes, or as much of their memory, as its tier permits. */
+  sandboxQuota: { readonly what: "sandboxes" | "memory" | "executions"; readonly most: number };
+  /** The machine has no room for another sandbox of this account now. */
+  sandboxesFull: Record<string, never>;
+  /** The sandbox or the machine has no room for another execution or file request now. */
+  executionsFull: Record<string, never>;
+  executionNotFound: Record<string, never>;
+  executionEnded: Record<string, never>;
+  /** The execution was started without `open_input`, or its input was ended. */
+  takesNoInput: Record<string, never>;
+  /** Too much input waits for the program, which does not read it. */
+  inputFull: { readonly bytes: number };
+  /** The execution has no terminal whose size could change. */
+  noTerminal: Record<string, never>;
+  idempotencyConflict: Record<string, never>;
+}
+export type SandboxRefusalCode = keyof SandboxRefusals;
+
+/** A request was refused for a reason that the client may know. */
+export class SandboxRefused<Code extends SandboxRefusalCode = SandboxRefusalCode> extends Error {
+  readonly code: Code;
+  readonly details: SandboxRefusals[Code];
+
+  constructor(
+    code: Code,
+    ...[details]: SandboxRefusals[Code] extends Record<string, never> ? [] : [SandboxRefusals[Code]]
+  ) {
+    super(code);
+    this.name = "SandboxRefused";
+    this.code = code;
+    this.details = (details ?? {}) as SandboxRefusals[Code];
+  }
+
+  /** Whether the error refuses a request with this code. */
+  static is<C extends SandboxRefusalCode>(error: unknown, code: C): error is SandboxRefused<C> {
+    return error instanceof SandboxRefused && error.code === code;
+  }
+}
