@@ -134,6 +134,28 @@ export interface Schema {
     /** When the first delivery failed since the last success; null if none has failed since. See `Endpoint.failingSinceMs`. */
     failing_since: number | null;
   };
+  /** The executions of sandboxes, with their outcomes. A row can have several MiB. */
+  executions: {
+    sandbox_seq: number;
+    /** 1 for the first. */
+    number: number;
+    key_id: string;
+    kind: string;
+    /** JSON of what the client asked for, without input, code and variables of the environment. */
+    request: string;
+    /** `running`, `completed` or `error`. */
+    status: string;
+    verdict: string | null;
+    cause: string | null;
+    started_at: number;
+    completed_at: number | null;
+    /** Processes that the main program left; null while it runs, and if nothing is known. */
+    processes_left: number | null;
+    /** JSON of the outcome, as in `outcomes`; null while it runs. */
+    body: string | null;
+    stdout: Buffer | null;
+    stderr: Buffer | null;
+  };
   /** Secrets that a rotation replaced: deliveries are also signed with them until they expire. */
   former_secrets: {
     id: string;
@@ -394,6 +416,35 @@ export interface Schema {
     /** JSON; src/domain/samples.ts has the format. */
     body: string;
   };
+  /** Sandboxes: boxes that live, in which executions run. */
+  sandboxes: {
+    seq: Generated<number>;
+    id: string;
+    account_id: string;
+    key_id: string;
+    project_id: string | null;
+    /** `creating`, `running`, `paused` or `ended`. */
+    state: string;
+    /** Why it ended (SANDBOX_END_REASONS in src/domain/sandboxes/sandbox.ts); null until then. */
+    end_reason: string | null;
+    created_at: number;
+    started_at: number | null;
+    ended_at: number | null;
+    lifetime_secs: number;
+    idle_secs: number;
+    memory_bytes: number;
+    /** JSON of the limits (SandboxLimits). */
+    limits: string;
+    /** JSON of the names and values that the client chose. */
+    metadata: string;
+    /** JSON of the SandboxEvidence; null until the box is ready. */
+    evidence: string | null;
+    /** The process that has the sandbox, and until when nobody else may end it. */
+    worker_id: string;
+    lease_until: number;
+    idempotency_key: string | null;
+    request_hash: string | null;
+  };
   /** Requests of the last minute that made the service send to webhook endpoints, and the deliveries that replays added. */
   sends: {
     seq: Generated<number>;
@@ -475,6 +526,9 @@ export interface Schema {
     name: string;
     requests_per_minute: number;
     concurrency: number;
+    sandboxes: Generated<number>;
+    sandbox_memory_bytes: Generated<number>;
+    executions: Generated<number>;
   };
   /** Ended submissions that the history has yet to count. The submissions themselves may have been deleted. */
   uncounted: {
@@ -580,6 +634,8 @@ export const TABLES: readonly TableShape[] = [
   { name: "attempts", key: ["delivery_seq", "number"] },
   { name: "audit", key: ["seq"], identity: "seq" },
   { name: "contents", key: ["seq"], identity: "seq", isLarge: true },
+  { name: "sandboxes", key: ["seq"], identity: "seq" },
+  { name: "executions", key: ["sandbox_seq", "number"], isLarge: true },
   { name: "former_secrets", key: ["id"] },
   { name: "history", key: ["at", "account_id", "language", "verdict"] },
   { name: "history_deliveries", key: ["at", "account_id", "endpoint_id", "state"] },

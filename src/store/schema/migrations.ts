@@ -28,6 +28,7 @@ import { takesInput } from "./migrations/0023-takes-input.ts";
 import { harness } from "./migrations/0024-harness.ts";
 import { faultyVersions } from "./migrations/0025-faulty-versions.ts";
 import { graders } from "./migrations/0026-graders.ts";
+import { sandboxes } from "./migrations/0027-sandboxes.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
 
@@ -59,4 +60,5 @@ export const MIGRATIONS: readonly Migration[] = [
   harness,
   faultyVersions,
   graders,
+  sandboxes,
 ];

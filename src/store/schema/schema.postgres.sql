@@ -129,6 +129,26 @@ CREATE INDEX endpoints_failing ON endpoints USING btree (failing_since, id) WHER
 CREATE INDEX endpoints_newest ON endpoints USING btree (created_at, id) WHERE (removed_at IS NULL);
 CREATE INDEX endpoints_project ON endpoints USING btree (project_id);
 CREATE INDEX endpoints_unremoved ON endpoints USING btree (project_id) WHERE (removed_at IS NULL);
+create table executions (
+  sandbox_seq bigint not null,
+  number integer not null,
+  key_id text not null,
+  kind text not null,
+  request text not null,
+  status text not null,
+  verdict text,
+  cause text,
+  started_at bigint not null,
+  completed_at bigint,
+  processes_left integer,
+  body text,
+  stdout bytea,
+  stderr bytea,
+  constraint executions_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
+  constraint executions_sandbox_seq_fkey FOREIGN KEY (sandbox_seq) REFERENCES sandboxes(seq) ON DELETE CASCADE,
+  constraint executions_pk PRIMARY KEY (sandbox_seq, number)
+);
+CREATE INDEX executions_running ON executions USING btree (sandbox_seq) WHERE (completed_at IS NULL);
 create table former_secrets (
   id text not null,
   endpoint_id text not null,
@@ -391,6 +411,37 @@ create table samples (
   constraint samples_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
   constraint samples_pkey PRIMARY KEY (submission_seq)
 );
+create table sandboxes (
+  seq bigint not null generated always as identity,
+  id text not null,
+  account_id text not null,
+  key_id text not null,
+  project_id text,
+  state text not null,
+  end_reason text,
+  created_at bigint not null,
+  started_at bigint,
+  ended_at bigint,
+  lifetime_secs integer not null,
+  idle_secs integer not null,
+  memory_bytes bigint not null,
+  limits text not null,
+  metadata text not null,
+  evidence text,
+  worker_id text not null,
+  lease_until bigint not null,
+  idempotency_key text,
+  request_hash text,
+  constraint sandboxes_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint sandboxes_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
+  constraint sandboxes_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
+  constraint sandboxes_pkey PRIMARY KEY (seq),
+  constraint sandboxes_id_key UNIQUE (id),
+  constraint sandboxes_idempotency UNIQUE (account_id, idempotency_key)
+);
+CREATE INDEX sandboxes_account ON sandboxes USING btree (account_id, seq);
+CREATE INDEX sandboxes_ended ON sandboxes USING btree (ended_at);
+CREATE INDEX sandboxes_live ON sandboxes USING btree (account_id, worker_id) WHERE (ended_at IS NULL);
 create table schema_version (
   version integer not null
 );
@@ -473,6 +524,9 @@ create table tiers (
   name text not null,
   requests_per_minute integer not null,
   concurrency integer not null,
+  sandboxes integer not null default 10,
+  sandbox_memory_bytes bigint not null default '4294967296'::bigint,
+  executions integer not null default 16,
   constraint tiers_pkey PRIMARY KEY (name)
 );
 create table uncounted (

@@ -109,6 +109,24 @@ CREATE INDEX endpoints_failing on endpoints (failing_since, id) where failing_si
 CREATE INDEX endpoints_newest on endpoints (created_at, id) where removed_at is null;
 CREATE INDEX "endpoints_project" on "endpoints" ("project_id");
 CREATE INDEX endpoints_unremoved on endpoints (project_id) where removed_at is null;
+CREATE TABLE "executions" (
+  "sandbox_seq" bigint not null references "sandboxes" ("seq") on delete cascade,
+  "number" integer not null,
+  "key_id" text not null references "api_keys" ("id"),
+  "kind" text not null,
+  "request" text not null,
+  "status" text not null,
+  "verdict" text,
+  "cause" text,
+  "started_at" bigint not null,
+  "completed_at" bigint,
+  "processes_left" integer,
+  "body" text,
+  "stdout" blob,
+  "stderr" blob,
+  constraint "executions_pk" primary key ("sandbox_seq", "number")
+);
+CREATE INDEX executions_running on executions (sandbox_seq) where completed_at is null;
 CREATE VIEW foreign_submissions as
     select submission_seq, account_id, api, language_id as category, settings as data, expected_output as reference,
       additional_files as attachment, callback_url, endpoint_id, status as note, compile_output
@@ -340,6 +358,32 @@ CREATE TABLE "samples" (
   "submission_seq" bigint primary key references "submissions" ("seq") on delete cascade,
   "body" text not null
 );
+CREATE TABLE "sandboxes" (
+  "seq" integer primary key autoincrement,
+  "id" text not null unique,
+  "account_id" text not null references "accounts" ("id"),
+  "key_id" text not null references "api_keys" ("id"),
+  "project_id" text references "projects" ("id"),
+  "state" text not null,
+  "end_reason" text,
+  "created_at" bigint not null,
+  "started_at" bigint,
+  "ended_at" bigint,
+  "lifetime_secs" integer not null,
+  "idle_secs" integer not null,
+  "memory_bytes" bigint not null,
+  "limits" text not null,
+  "metadata" text not null,
+  "evidence" text,
+  "worker_id" text not null,
+  "lease_until" bigint not null,
+  "idempotency_key" text,
+  "request_hash" text,
+  constraint "sandboxes_idempotency" unique ("account_id", "idempotency_key")
+);
+CREATE INDEX "sandboxes_account" on "sandboxes" ("account_id", "seq");
+CREATE INDEX "sandboxes_ended" on "sandboxes" ("ended_at");
+CREATE INDEX sandboxes_live on sandboxes (account_id, worker_id) where ended_at is null;
 CREATE TABLE schema_version (
   version integer not null
 );
@@ -409,7 +453,10 @@ CREATE INDEX submissions_running on submissions (lease_until, key_id) where stat
 CREATE TABLE "tiers" (
   "name" text primary key,
   "requests_per_minute" integer not null,
-  "concurrency" integer not null
+  "concurrency" integer not null,
+  "sandboxes" integer default 10 not null,
+  "sandbox_memory_bytes" bigint default 4294967296 not null,
+  "executions" integer default 16 not null
 );
 CREATE TABLE "uncounted" (
   "submission_seq" integer primary key,
