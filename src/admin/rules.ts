@@ -37,6 +37,20 @@ export function checkLimits({ requestsPerMinute, concurrency }: Limits): void {
   checkRange("concurrency", concurrency, MAX_CONCURRENCY);
 }
 
+const MAX_SANDBOXES = 10_000;
+const MAX_SANDBOX_MEMORY_BYTES = 2 ** 44;
+
+/** @throws AdminError if a limit of the sandboxes of an account is out of range. */
+export function checkAllowance(allowance: {
+  readonly sandboxes?: number;
+  readonly sandboxMemoryBytes?: number;
+  readonly executions?: number;
+}): void {
+  checkRange("sandboxes", allowance.sandboxes, MAX_SANDBOXES);
+  checkRange("memory of sandboxes", allowance.sandboxMemoryBytes, MAX_SANDBOX_MEMORY_BYTES);
+  checkRange("executions", allowance.executions, MAX_SANDBOXES);
+}
+
 function checkRange(what: string, value: number | null | undefined, most: number): void {
   if (value === undefined || value === null || (Number.isInteger(value) && value >= 1 && value <= most)) return;
   throw new AdminError(`${what} must be a whole number from 1 to ${most}`);

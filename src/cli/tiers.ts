@@ -4,6 +4,14 @@ import { answer, table } from "./answer.ts";
 import { wholeNumber } from "./option-values.ts";
 import { ACTOR, commandOnStore, type StoreCommandOptions, withStore } from "./with-store.ts";
 
+interface TierOptions {
+  readonly rpm: number;
+  readonly concurrency: number;
+  readonly sandboxes?: number;
+  readonly sandboxMemory?: number;
+  readonly executions?: number;
+}
+
 /** `assay tiers`: the limits of keys that have no limits of their own. */
 export function tiersCommand(): Command {
   const tiers = new Command("tiers").description("List, create and change tiers.");
@@ -11,8 +19,8 @@ export function tiersCommand(): Command {
   commandOnStore(tiers, "list", "List all tiers.").action((options: StoreCommandOptions) =>
     withStore(options, async (store) => {
       const all = await listTiers(store);
-      const rows = all.map((tier) => [tier.name, String(tier.requestsPerMinute), String(tier.concurrency)]);
-      answer(options.json, all, () => table(["NAME", "RPM", "CONCURRENCY"], rows));
+      const rows = all.map((tier) => [tier.name, String(tier.requestsPerMinute), String(tier.concurrency), String(tier.sandboxes)]);
+      answer(options.json, all, () => table(["NAME", "RPM", "CONCURRENCY", "SANDBOXES"], rows));
     }),
   );
 
@@ -20,10 +28,18 @@ export function tiersCommand(): Command {
     .argument("<name>", "name, such as beta")
     .requiredOption("--rpm <number>", "requests a minute of each key", wholeNumber)
     .requiredOption("--concurrency <number>", "submissions of each key that may run at the same time", wholeNumber)
-    .action((name: string, options: StoreCommandOptions & { rpm: number; concurrency: number }) =>
+    .option("--sandboxes <number>", "sandboxes of an account at the same time", wholeNumber)
+    .option("--sandbox-memory <bytes>", "memory limits of all sandboxes of an account together", wholeNumber)
+    .option("--executions <number>", "executions in all sandboxes of an account at the same time", wholeNumber)
+    .action((name: string, options: StoreCommandOptions & TierOptions) =>
       withStore(options, async (store) => {
-        const { rpm: requestsPerMinute, concurrency } = options;
-        const tier = await setTier(store, { name, requestsPerMinute, concurrency }, ACTOR);
+        const { rpm: requestsPerMinute, concurrency, sandboxes, sandboxMemory: sandboxMemoryBytes, executions } = options;
+        const allowance = {
+          ...(sandboxes !== undefined && { sandboxes }),
+          ...(sandboxMemoryBytes !== undefined && { sandboxMemoryBytes }),
+          ...(executions !== undefined && { executions }),
+        };
+        const tier = await setTier(store, { name, requestsPerMinute, concurrency, ...allowance }, ACTOR);
         answer(options.json, tier, () => `${name}: ${requestsPerMinute} requests a minute, ${concurrency} executing`);
       }),
     );

@@ -29,6 +29,7 @@ import { signInStore } from "./people/sign-ins.ts";
 import { problemStore } from "./problems/problems.ts";
 import { backlog, endedSince } from "./queue/backlog.ts";
 import { quotaStore } from "./quota/quota.ts";
+import { sandboxStore } from "./sandboxes/sandboxes.ts";
 import { backup } from "./schema/backup.ts";
 import { migrate } from "./schema/migrate.ts";
 import { restore } from "./schema/restore.ts";
@@ -132,6 +133,7 @@ function composeStore(database: Database, now: () => number, steady: () => numbe
     liveInput: liveInputStore(database, transactions, notifier),
     judgements: judgementStore(database, transactions, notifier, reads, now),
     problems: problemStore(database, transactions, now),
+    sandboxes: sandboxStore(database, transactions, now),
     manyProcesses: notify !== null,
     onWork: (listener) => notifier.on("work", listener),
     onAdded: (listener) => notifier.on(database.abilities.oneWriter ? "added" : "work", listener),

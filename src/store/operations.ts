@@ -1,8 +1,11 @@
 import type { Transaction } from "kysely";
+import type { Execution } from "../domain/sandboxes/execution.ts";
 import type { Abilities } from "./database/database.ts";
 import type { Operation } from "./database/operations.ts";
 import type { Schema } from "./database/schema.ts";
 import { type Take, takeQuota } from "./quota/take.ts";
+import { beginExecutions, endExecutions } from "./sandboxes/changes.ts";
+import type { EndedExecution } from "./sandboxes/types.ts";
 import { type ClaimRequest, claim } from "./submissions/claim.ts";
 import { enqueue } from "./submissions/enqueue.ts";
 import { type Finish, finish, type ReleasedLease, release, renew } from "./submissions/lease.ts";
@@ -26,6 +29,13 @@ const RUNS = {
     locks: Locks,
     { releases, nowMs }: { readonly releases: readonly ReleasedLease[]; readonly nowMs: number },
   ) => release(trx, locks, releases, nowMs),
+  beginExecutions: (
+    trx: Trx,
+    _: Locks,
+    { begun }: { readonly begun: readonly { readonly execution: Execution; readonly worker: string }[] },
+  ) => beginExecutions(trx, begun),
+  endExecutions: (trx: Trx, _: Locks, { ended }: { readonly ended: readonly EndedExecution[] }) =>
+    endExecutions(trx, ended),
 };
 
 type Asked<Name extends keyof typeof RUNS> = Parameters<(typeof RUNS)[Name]>[2];

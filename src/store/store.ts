@@ -19,6 +19,7 @@ import type { SessionStore } from "./people/sessions.ts";
 import type { SignInStore } from "./people/sign-ins.ts";
 import type { ProblemStore } from "./problems/problems.ts";
 import type { QuotaStore } from "./quota/quota.ts";
+import type { SandboxStore } from "./sandboxes/sandboxes.ts";
 import type { JudgementSearchStore } from "./search/judgements.ts";
 import type { SubmissionSearchStore } from "./search/submissions.ts";
 import type { QueueStore } from "./submissions/drop.ts";
@@ -61,6 +62,7 @@ export interface Store {
   readonly judgements: JudgementStore;
   readonly foreign: ForeignSubmissionStore;
   readonly problems: ProblemStore;
+  readonly sandboxes: SandboxStore;
 
   /** Whether services and workers in other processes, possibly on other machines, can use the same database. */
   readonly manyProcesses: boolean;

@@ -156,7 +156,11 @@ export interface SandboxRefusals {
   inputFull: { readonly bytes: number };
   /** The execution has no terminal whose size could change. */
   noTerminal: Record<string, never>;
+  /** The idempotency key was used for another request. */
   idempotencyConflict: Record<string, never>;
+  /** The key of the request is no longer valid. */
+  keyRevoked: Record<string, never>;
+  accountSuspended: Record<string, never>;
 }
 export type SandboxRefusalCode = keyof SandboxRefusals;
 

@@ -18,7 +18,7 @@ export const settingsRoutes: readonly DashboardRoute[] = [
         return {
           retentionMs,
           maxPending,
-          tiers,
+          tiers: tiers.map(({ name, requestsPerMinute, concurrency }) => ({ name, requestsPerMinute, concurrency })),
           accounts: accounts.map((account) => {
             const { pending = 0, running = 0, requests = 0 } = used.get(account.id) ?? {};
             return { ...answer(account), pending, running, requests };

@@ -3,12 +3,13 @@ import type { Transaction } from "kysely";
 import type { Schema } from "../database/schema.ts";
 import type { DeliveryKind } from "./types.ts";
 
-/** A submission or judgement that a transaction ends, with the sequence number of one of the two. */
+/** A submission or judgement that a transaction ends, with the sequence number of one of the two, or something else, with the body of its message. */
 export interface EndedWork {
   readonly id: string;
   readonly project_id: string | null;
   readonly submission_seq?: number;
   readonly judgement_seq?: number | null;
+  readonly body?: Buffer;
 }
 
 /**
@@ -34,7 +35,7 @@ export async function insertDeliveries(trx: Transaction<Schema>, ended: EndedWor
       judgement_seq: ended.judgement_seq ?? null,
       message_id: ended.id,
       kind: "result",
-      body: null,
+      body: ended.body ?? null,
       created_at: nowMs,
     });
   }

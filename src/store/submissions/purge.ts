@@ -9,7 +9,7 @@ import { purgeVersion } from "../judgements/versions.ts";
 export type RetentionStore = ReturnType<typeof retentionStore>;
 
 /**
- * Deletes ended submissions and judgements. Each is deleted with its program, output and deliveries in one transaction, because the
+ * Deletes ended submissions, judgements and sandboxes. Each submission and judgement is deleted with its program, output and deliveries in one transaction, because the
  * record of an ended submission or judgement never changes: it is either complete or absent.
  * @param now milliseconds since the epoch.
  */
@@ -60,7 +60,9 @@ export function retentionStore({ db, abilities }: Database, transactions: Transa
           .execute();
         const judged = await removeJudgements(trx, judgements);
         const more = (await purgeVersion(trx, abilities, { beforeMs })) || judgements.length === JUDGEMENTS_AT_ONCE;
-        const deleted = (await remove(trx, await old.execute())) + (await removeTests(trx, beforeMs, max)) + judged;
+        const sandboxes = await removeSandboxes(trx, { beforeMs, max });
+        const tests = await removeTests(trx, beforeMs, max);
+        const deleted = (await remove(trx, await old.execute())) + tests + judged + sandboxes;
         return more ? Math.max(max, deleted) : deleted;
       });
     },
@@ -96,7 +98,8 @@ export function retentionStore({ db, abilities }: Database, transactions: Transa
         const { numDeletedRows } = await trx.deleteFrom("problems").where("seq", "in", problems).executeTakeFirst();
         const tests = await purgeVersion(trx, abilities, { beforeMs: endedBeforeMs, accountId });
         const deleted = judged + Number(numDeletedRows) + (tests ? 1 : 0);
-        return (await remove(trx, await theirs.execute())) + deleted;
+        const sandboxes = await removeSandboxes(trx, { beforeMs: endedBeforeMs, max, accountId });
+        return (await remove(trx, await theirs.execute())) + deleted + sandboxes;
       });
     },
 
@@ -110,7 +113,7 @@ export function retentionStore({ db, abilities }: Database, transactions: Transa
       });
     },
 
-    /** The number of submissions of an account that have not ended. */
+    /** The number of submissions and sandboxes of an account that have not ended. */
     async unended(accountId: string): Promise<number> {
       const { count } = await db
         .selectFrom("submissions")
@@ -118,7 +121,13 @@ export function retentionStore({ db, abilities }: Database, transactions: Transa
         .where("account_id", "=", accountId)
         .where("completed_at", "is", null)
         .executeTakeFirstOrThrow();
-      return Number(count);
+      const { sandboxes } = await db
+        .selectFrom("sandboxes")
+        .select((eb) => eb.fn.countAll<number | string>().as("sandboxes"))
+        .where("account_id", "=", accountId)
+        .where("ended_at", "is", null)
+        .executeTakeFirstOrThrow();
+      return Number(count) + Number(sandboxes);
     },
   };
 }
@@ -154,7 +163,40 @@ async function removeJudgements(
   return judgements.length;
 }
 
-/** Deletes ended deliveries of test messages, which belong to no submission or judgement. @returns their number. */
+/**
+ * Deletes sandboxes that ended at `beforeMs` or earlier: first up to `max` of their executions, which can have several MiB each, then
+ * sandboxes without executions. @returns the number of deleted rows.
+ */
+async function removeSandboxes(
+  trx: Transaction<Schema>,
+  { beforeMs, max, accountId }: { readonly beforeMs: number; readonly max: number; readonly accountId?: string },
+): Promise<number> {
+  let old = trx.selectFrom("sandboxes").select("sandboxes.seq").where("ended_at", "<=", beforeMs);
+  if (accountId !== undefined) old = old.where("account_id", "=", accountId);
+  const sandboxes = await old.orderBy("ended_at").limit(max).execute();
+  let deleted = 0;
+  for (const { seq } of sandboxes) {
+    if (deleted >= max) break;
+    const numbers = trx
+      .selectFrom("executions")
+      .select("number")
+      .where("sandbox_seq", "=", seq)
+      .orderBy("number")
+      .limit(max - deleted);
+    const removed = await trx
+      .deleteFrom("executions")
+      .where("sandbox_seq", "=", seq)
+      .where("number", "in", numbers)
+      .executeTakeFirst();
+    deleted += Number(removed.numDeletedRows);
+    if (deleted >= max) break; // the sandbox can have more, which the following calls delete
+    await trx.deleteFrom("sandboxes").where("seq", "=", seq).execute();
+    deleted++;
+  }
+  return deleted;
+}
+
+/** Deletes ended deliveries of messages that belong to no submission or judgement: tests, and those of sandboxes. @returns their number. */
 async function removeTests(trx: Transaction<Schema>, beforeMs: number, max: number): Promise<number> {
   const rows = await trx
     .selectFrom("deliveries")

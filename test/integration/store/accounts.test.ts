@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addKey, onEachDatabase, START_MS } from "../../support/store/temporary.ts";
 
+/** The limits of sandboxes of a tier that states none. */
+const SANDBOX_ALLOWANCE = { sandboxes: 10, sandboxMemoryBytes: 4_294_967_296, executions: 16 };
+
 onEachDatabase((temporaryStore) => {
   test("concurrent requests create an account once, with one audit entry", async (t) => {
     const { store } = await temporaryStore(t);
@@ -62,8 +65,8 @@ onEachDatabase((temporaryStore) => {
       ],
     );
     assert.deepEqual(await store.tiers.list(), [
-      { name: "beta", requestsPerMinute: 60, concurrency: 10 },
-      { name: "large", requestsPerMinute: 700, concurrency: 60 },
+      { name: "beta", requestsPerMinute: 60, concurrency: 10, ...SANDBOX_ALLOWANCE },
+      { name: "large", requestsPerMinute: 700, concurrency: 60, ...SANDBOX_ALLOWANCE },
     ]);
   });
 

@@ -1,0 +1,235 @@
+import { sql, type Transaction } from "kysely";
+import { internalError } from "../../domain/outcome.ts";
+import type { Execution } from "../../domain/sandboxes/execution.ts";
+import type { Sandbox } from "../../domain/sandboxes/sandbox.ts";
+import { toExecutionRecord, toSandboxRecord } from "../../domain/sandboxes/sandbox-record.ts";
+import { isLive } from "../access/key-rows.ts";
+import type { Abilities } from "../database/database.ts";
+import type { StoreNotification } from "../database/notifier.ts";
+import type { Row, Schema } from "../database/schema.ts";
+import { insertDeliveries } from "../deliveries/outbox.ts";
+import { ENQUEUE_LOCK } from "../submissions/enqueue.ts";
+import { EXECUTION_COLUMNS, endOfExecution, fromExecution, fromSandbox, toExecution, toSandbox } from "./rows.ts";
+import type { Created, EndedExecution, NewSandboxRow, SandboxEnd, SandboxQuota } from "./types.ts";
+
+type Trx = Transaction<Schema>;
+
+/** The outcome of an execution whose sandbox was lost. */
+const LOST = internalError("the sandbox ended while the execution ran, and what it did is not known");
+
+/**
+ * Adds a sandbox, or says why not. It reads the key, the account and its tier again, in the transaction that adds the row: what an account
+ * may have holds for all processes together.
+ */
+export async function createSandbox(
+  trx: Trx,
+  { lock }: Pick<Abilities, "lock">,
+  { sandbox, idempotency, leaseUntilMs }: NewSandboxRow,
+  nowMs: number,
+): Promise<Created> {
+  await lock(trx, ENQUEUE_LOCK);
+  const { accountId, keyId } = sandbox;
+  const owner = await trx
+    .selectFrom("api_keys")
+    .innerJoin("accounts", "accounts.id", "api_keys.account_id")
+    .innerJoin("tiers", "tiers.name", "accounts.tier")
+    .select(["revoked_at", "expires_at", "suspended_at", "sandboxes", "sandbox_memory_bytes", "executions"])
+    .where("api_keys.id", "=", keyId)
+    .executeTakeFirst();
+  if (!owner || !isLive(owner, nowMs)) return { kind: "revoked" };
+  if (owner.suspended_at !== null) return { kind: "suspended" };
+  if (idempotency) {
+    const known = await trx
+      .selectFrom("sandboxes")
+      .selectAll()
+      .where("account_id", "=", accountId)
+      .where("idempotency_key", "=", idempotency.key)
+      .executeTakeFirst();
+    if (known?.request_hash === idempotency.requestHash) return { kind: "duplicate", sandbox: toSandbox(known) };
+    if (known) return { kind: "conflict" };
+  }
+  const quota = toQuota(owner);
+  const { amount, bytes } = await trx
+    .selectFrom("sandboxes")
+    .select((eb) => [
+      eb.fn.countAll<number | string>().as("amount"),
+      eb.fn.coalesce(eb.fn.sum<number | string>("memory_bytes"), sql.lit(0)).as("bytes"),
+    ])
+    .where("account_id", "=", accountId)
+    .where("ended_at", "is", null)
+    .executeTakeFirstOrThrow();
+  if (Number(amount) >= quota.sandboxes) return { kind: "quota", what: "sandboxes", most: quota.sandboxes };
+  if (Number(bytes) + sandbox.limits.memoryBytes > quota.memoryBytes)
+    return { kind: "quota", what: "memory", most: quota.memoryBytes };
+  await trx
+    .insertInto("sandboxes")
+    .values({
+      ...fromSandbox(sandbox),
+      lease_until: leaseUntilMs,
+      idempotency_key: idempotency?.key ?? null,
+      request_hash: idempotency?.requestHash ?? null,
+    })
+    .execute();
+  return { kind: "created", quota };
+}
+
+export function toQuota(
+  tier: Pick<Row<"tiers">, "sandboxes" | "sandbox_memory_bytes" | "executions">,
+): SandboxQuota {
+  return {
+    sandboxes: tier.sandboxes,
+    memoryBytes: tier.sandbox_memory_bytes,
+    executions: tier.executions,
+  };
+}
+
+export interface Ended<T> {
+  readonly value: T;
+  readonly notifications: readonly StoreNotification[];
+}
+
+/**
+ * Ends sandboxes that have not ended, with executions that still run. @param which selects the rows, which are then locked in their order.
+ * @returns the sandboxes as they are now.
+ */
+export async function endSandboxes(
+  trx: Trx,
+  seqs: readonly number[],
+  { reason, endedAtMs, evidence }: SandboxEnd,
+): Promise<Ended<Sandbox[]>> {
+  const ended: Sandbox[] = [];
+  let isAnnounced = false;
+  for (const seq of seqs.toSorted((a, b) => a - b)) {
+    const row = await trx
+      .updateTable("sandboxes")
+      .set({
+        state: "ended",
+        end_reason: reason,
+        ended_at: endedAtMs,
+        ...(evidence && { evidence: JSON.stringify(evidence) }),
+      })
+      .where("seq", "=", seq)
+      .where("ended_at", "is", null)
+      .returningAll()
+      .executeTakeFirst();
+    if (!row) continue;
+    const sandbox = toSandbox(row);
+    const running = await trx
+      .selectFrom("executions")
+      .select(EXECUTION_COLUMNS)
+      .where("sandbox_seq", "=", seq)
+      .where("completed_at", "is", null)
+      .execute();
+    for (const one of running) {
+      const execution: Execution = {
+        ...toExecution(row, one),
+        status: "error",
+        completedAtMs: endedAtMs,
+        outcome: LOST,
+      };
+      isAnnounced = (await storeEnd(trx, seq, execution)) || isAnnounced;
+    }
+    isAnnounced = (await announceSandbox(trx, sandbox, endedAtMs)) || isAnnounced;
+    ended.push(sandbox);
+  }
+  return { value: ended, notifications: isAnnounced ? [{ kind: "deliveries" }] : [] };
+}
+
+/** Adds an execution. It does nothing for a sandbox that has ended or that another worker has. */
+export async function beginExecutions(
+  trx: Trx,
+  begun: readonly { readonly execution: Execution; readonly worker: string }[],
+): Promise<boolean[]> {
+  const stored: boolean[] = [];
+  for (const { execution, worker } of begun) {
+    const seq = await liveSeq(trx, execution.sandboxId, worker);
+    if (seq !== null)
+      await trx
+        .insertInto("executions")
+        .values({ sandbox_seq: seq, ...fromExecution(execution) })
+        .execute();
+    stored.push(seq !== null);
+  }
+  return stored;
+}
+
+/** Ends executions. Those that ended before, with their sandbox, stay as they are. */
+export async function endExecutions(
+  trx: Trx,
+  ended: readonly EndedExecution[],
+): Promise<Ended<readonly boolean[]>> {
+  const stored: boolean[] = [];
+  let isAnnounced = false;
+  for (const { execution, dropTo } of ended) {
+    const row = await trx
+      .selectFrom("sandboxes")
+      .select("seq")
+      .where("id", "=", execution.sandboxId)
+      .executeTakeFirst();
+    if (!row) {
+      stored.push(false);
+      continue;
+    }
+    if (dropTo > 0)
+      await trx
+        .deleteFrom("executions")
+        .where("sandbox_seq", "=", row.seq)
+        .where("number", "<=", dropTo)
+        .where("completed_at", "is not", null)
+        .execute();
+    const updated = await storeEnd(trx, row.seq, execution);
+    isAnnounced = updated || isAnnounced;
+    stored.push(true);
+  }
+  return { value: stored, notifications: isAnnounced ? [{ kind: "deliveries" }] : [] };
+}
+
+/** The sequence number of a sandbox of this worker that has not ended; null if there is none. */
+async function liveSeq(trx: Trx, id: string, worker: string): Promise<number | null> {
+  const row = await trx
+    .selectFrom("sandboxes")
+    .select("seq")
+    .where("id", "=", id)
+    .where("worker_id", "=", worker)
+    .where("ended_at", "is", null)
+    .executeTakeFirst();
+  return row?.seq ?? null;
+}
+
+/** @returns whether a delivery was added. */
+async function storeEnd(trx: Trx, seq: number, execution: Execution): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable("executions")
+    .set(endOfExecution(execution))
+    .where("sandbox_seq", "=", seq)
+    .where("number", "=", execution.number)
+    .where("completed_at", "is", null)
+    .executeTakeFirst();
+  if (numUpdatedRows === 0n || !execution.background || execution.completedAtMs === null) return false;
+  // Without output, of which a server can have much: the record has it.
+  const { output: _, ...data } = toExecutionRecord({ ...execution, outcome: withoutOutput(execution) });
+  const messageId = `${execution.sandboxId}.${execution.number}`;
+  return await announce(trx, "execution.completed", messageId, execution.projectId, data, execution.completedAtMs);
+}
+
+function withoutOutput({ outcome }: Execution): Execution["outcome"] {
+  return outcome && { ...outcome, output: null };
+}
+
+function announceSandbox(trx: Trx, sandbox: Sandbox, nowMs: number): Promise<boolean> {
+  return announce(trx, "sandbox.ended", sandbox.id, sandbox.projectId, toSandboxRecord(sandbox), nowMs);
+}
+
+/** Adds a delivery to each endpoint of the project. Its body is stored, because the records of sandboxes do not live as long as deliveries. */
+async function announce(
+  trx: Trx,
+  type: "sandbox.ended" | "execution.completed",
+  id: string,
+  projectId: string | null,
+  data: unknown,
+  nowMs: number,
+): Promise<boolean> {
+  if (projectId === null) return false;
+  const body = Buffer.from(JSON.stringify({ type, timestamp: new Date(nowMs).toISOString(), data }), "utf8");
+  return await insertDeliveries(trx, { id, project_id: projectId, body }, nowMs);
+}

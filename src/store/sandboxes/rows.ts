@@ -1,0 +1,114 @@
+import type { Execution, ExecutionKind, ExecutionStatus } from "../../domain/sandboxes/execution.ts";
+import type {
+  Sandbox,
+  SandboxEndReason,
+  SandboxEvidence,
+  SandboxLimits,
+  SandboxState,
+} from "../../domain/sandboxes/sandbox.ts";
+import type { Row } from "../database/schema.ts";
+import { fromOutcome, toOutcome } from "../submissions/rows.ts";
+
+export function toSandbox(row: Omit<Row<"sandboxes">, "seq">): Sandbox {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    projectId: row.project_id,
+    keyId: row.key_id,
+    state: row.state as SandboxState,
+    createdAtMs: row.created_at,
+    startedAtMs: row.started_at,
+    endedAtMs: row.ended_at,
+    endReason: row.end_reason as SandboxEndReason | null,
+    lifetimeSecs: row.lifetime_secs,
+    idleSecs: row.idle_secs,
+    limits: JSON.parse(row.limits) as SandboxLimits,
+    metadata: JSON.parse(row.metadata) as Record<string, string>,
+    worker: row.worker_id,
+    evidence: row.evidence === null ? null : (JSON.parse(row.evidence) as SandboxEvidence),
+  };
+}
+
+export function fromSandbox(sandbox: Sandbox) {
+  return {
+    id: sandbox.id,
+    account_id: sandbox.accountId,
+    project_id: sandbox.projectId,
+    key_id: sandbox.keyId,
+    state: sandbox.state,
+    created_at: sandbox.createdAtMs,
+    started_at: sandbox.startedAtMs,
+    ended_at: sandbox.endedAtMs,
+    end_reason: sandbox.endReason,
+    lifetime_secs: sandbox.lifetimeSecs,
+    idle_secs: sandbox.idleSecs,
+    memory_bytes: sandbox.limits.memoryBytes,
+    limits: JSON.stringify(sandbox.limits),
+    metadata: JSON.stringify(sandbox.metadata),
+    worker_id: sandbox.worker,
+    evidence: sandbox.evidence === null ? null : JSON.stringify(sandbox.evidence),
+  };
+}
+
+/** The JSON in the column `request`. */
+type StoredRequest = Pick<Execution, "argv" | "shell" | "language" | "cwd" | "background" | "hasTerminal">;
+
+/** The columns of an execution when it begins, without `sandbox_seq`. */
+export function fromExecution(execution: Execution) {
+  const { argv, shell, language, cwd, background, hasTerminal } = execution;
+  const request: StoredRequest = { argv, shell, language, cwd, background, hasTerminal };
+  return {
+    number: execution.number,
+    key_id: execution.keyId,
+    kind: execution.kind,
+    request: JSON.stringify(request),
+    status: execution.status,
+    started_at: execution.startedAtMs,
+  };
+}
+
+/** The columns that the end of an execution sets. */
+export function endOfExecution({ status, outcome, completedAtMs, processesLeft }: Execution) {
+  if (!outcome) throw new Error("an execution ended without an outcome");
+  const { compile_output: _, ...columns } = fromOutcome(outcome);
+  const { verdict, cause } = outcome.result;
+  return { status, verdict, cause, completed_at: completedAtMs, processes_left: processesLeft, ...columns };
+}
+
+/** All columns of an execution but its output. */
+export const EXECUTION_COLUMNS = [
+  "executions.number",
+  "executions.key_id",
+  "kind",
+  "request",
+  "status",
+  "executions.started_at",
+  "completed_at",
+  "processes_left",
+  "body",
+] as const;
+
+type ExecutionRow = Omit<Row<"executions">, "sandbox_seq" | "stdout" | "stderr" | "verdict" | "cause"> &
+  Partial<Pick<Row<"executions">, "stdout" | "stderr">>;
+
+/** @param row without its output, if that was not read. */
+export function toExecution(
+  sandbox: Pick<Row<"sandboxes">, "id" | "account_id" | "project_id">,
+  row: ExecutionRow,
+): Execution {
+  const { stdout = null, stderr = null, body } = row;
+  return {
+    ...(JSON.parse(row.request) as StoredRequest),
+    sandboxId: sandbox.id,
+    accountId: sandbox.account_id,
+    projectId: sandbox.project_id,
+    keyId: row.key_id,
+    number: row.number,
+    kind: row.kind as ExecutionKind,
+    status: row.status as ExecutionStatus,
+    startedAtMs: row.started_at,
+    completedAtMs: row.completed_at,
+    outcome: body === null ? null : toOutcome({ body, stdout, stderr }),
+    processesLeft: row.processes_left,
+  };
+}

@@ -1,0 +1,246 @@
+import type { Kysely } from "kysely";
+import type { Execution } from "../../domain/sandboxes/execution.ts";
+import type { Sandbox } from "../../domain/sandboxes/sandbox.ts";
+import type { Database } from "../database/database.ts";
+import type { Schema } from "../database/schema.ts";
+import type { Transactions } from "../database/transactions.ts";
+import { OPERATIONS } from "../operations.ts";
+import { createSandbox, endSandboxes, toQuota } from "./changes.ts";
+import { EXECUTION_COLUMNS, toExecution, toSandbox } from "./rows.ts";
+import type {
+  Created,
+  EndedExecution,
+  ExecutionPage,
+  NewSandboxRow,
+  RenewedSandbox,
+  SandboxEnd,
+  SandboxList,
+  SandboxPage,
+  SandboxUpdate,
+} from "./types.ts";
+
+export type SandboxStore = ReturnType<typeof sandboxStore>;
+
+/** The most rows that one list reads. A list that filters can find few of them. */
+const MAX_READ = 2_000;
+/** The most sandboxes that one transaction ends, and the most executions that a purge deletes with their outputs. */
+const ENDED_AT_ONCE = 16;
+
+/**
+ * Sandboxes and their executions. Every change of a sandbox names the worker that has it, and does nothing if another one has it or it has
+ * ended. A worker renews the lease of its sandboxes; those of a worker that no longer does so are ended by `sweep`.
+ * @param now milliseconds since the epoch.
+ */
+export function sandboxStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
+  const begin = transactions.group({
+    operation: OPERATIONS.beginExecutions,
+    asked: (begun: readonly { readonly execution: Execution; readonly worker: string }[]) => ({ begun }),
+    answers: (stored) => stored,
+  });
+  const end = transactions.group({
+    operation: OPERATIONS.endExecutions,
+    asked: (ended: readonly EndedExecution[]) => ({ ended }),
+    answers: ({ value }) => value,
+    notifications: ({ notifications }) => notifications,
+  });
+  return {
+    create(created: NewSandboxRow): Promise<Created> {
+      return transactions.run((trx) => createSandbox(trx, abilities, created, now()));
+    },
+
+    /** @returns the sandbox as it is now; null if it has ended, or another worker has it. */
+    update(id: string, worker: string, update: SandboxUpdate): Promise<Sandbox | null> {
+      const { state, startedAtMs, evidence, lifetimeSecs, idleSecs, metadata } = update;
+      const columns = {
+        ...(state !== undefined && { state }),
+        ...(startedAtMs !== undefined && { started_at: startedAtMs }),
+        ...(evidence !== undefined && { evidence: JSON.stringify(evidence) }),
+        ...(lifetimeSecs !== undefined && { lifetime_secs: lifetimeSecs }),
+        ...(idleSecs !== undefined && { idle_secs: idleSecs }),
+        ...(metadata !== undefined && { metadata: JSON.stringify(metadata) }),
+      };
+      return transactions.run(async (trx) => {
+        const row = await trx
+          .updateTable("sandboxes")
+          .set(columns)
+          .where("id", "=", id)
+          .where("worker_id", "=", worker)
+          .where("ended_at", "is", null)
+          .returningAll()
+          .executeTakeFirst();
+        return row ? toSandbox(row) : null;
+      });
+    },
+
+    /** Ends a sandbox, with executions that still run. @returns as `update`. */
+    end(id: string, worker: string, end: SandboxEnd): Promise<Sandbox | null> {
+      return ended(async (trx) => {
+        const rows = await trx
+          .selectFrom("sandboxes")
+          .select("seq")
+          .where("id", "=", id)
+          .where("worker_id", "=", worker)
+          .where("ended_at", "is", null)
+          .execute();
+        return { seqs: rows.map(({ seq }) => seq), end };
+      }).then(([sandbox]) => sandbox ?? null);
+    },
+
+    /**
+     * Renews the leases of all sandboxes of a worker. @returns those that it still has, with what their accounts may have now. A worker
+     * has lost those that are missing.
+     */
+    renew(worker: string, leaseUntilMs: number): Promise<RenewedSandbox[]> {
+      return transactions.runUnflushed(async (trx) => {
+        await trx
+          .updateTable("sandboxes")
+          .set({ lease_until: leaseUntilMs })
+          .where("worker_id", "=", worker)
+          .where("ended_at", "is", null)
+          .execute();
+        const rows = await trx
+          .selectFrom("sandboxes")
+          .innerJoin("accounts", "accounts.id", "sandboxes.account_id")
+          .innerJoin("tiers", "tiers.name", "accounts.tier")
+          .select([
+            "sandboxes.id",
+            "sandboxes.account_id",
+            "suspended_at",
+            "tiers.sandboxes",
+            "sandbox_memory_bytes",
+            "executions",
+          ])
+          .where("worker_id", "=", worker)
+          .where("ended_at", "is", null)
+          .execute();
+        return rows.map((row) => ({
+          id: row.id,
+          accountId: row.account_id,
+          isSuspended: row.suspended_at !== null,
+          quota: toQuota(row),
+        }));
+      });
+    },
+
+    /**
+     * Ends a part of the sandboxes whose lease has expired as `worker_lost`. @param all also those with a valid lease: no process can have
+     * a sandbox.
+     * @returns how many were ended; the caller repeats the call until it is 0.
+     */
+    async sweep(all: boolean): Promise<number> {
+      const swept = await ended(async (trx) => {
+        let lost = trx.selectFrom("sandboxes").select("seq").where("ended_at", "is", null);
+        if (!all) lost = lost.where("lease_until", "<", now());
+        const rows = await lost.orderBy("seq").limit(ENDED_AT_ONCE).execute();
+        return {
+          seqs: rows.map(({ seq }) => seq),
+          end: { reason: "worker_lost", endedAtMs: now(), evidence: null },
+        };
+      });
+      return swept.length;
+    },
+
+    /** Stores an execution that begins. @returns false if its sandbox has ended, or another worker has it. */
+    begin: (execution: Execution, worker: string): Promise<boolean> => begin({ execution, worker }),
+
+    /** Stores the end of an execution. @returns false if its sandbox was deleted. */
+    endExecution: (ended: EndedExecution): Promise<boolean> => end(ended),
+
+    /** @returns null if the account has no such sandbox. */
+    async get(id: string, accountId: string): Promise<Sandbox | null> {
+      const row = await sandboxRow(db, id, accountId);
+      return row ? toSandbox(row) : null;
+    },
+
+    async list(accountId: string, which: SandboxList): Promise<SandboxPage> {
+      const { state, metadata = {}, before, max } = which;
+      const wanted = Object.entries(metadata);
+      const found: Sandbox[] = [];
+      let at = before ?? Number.MAX_SAFE_INTEGER;
+      // Metadata has no index: the rows of the account are read in parts, and their number is bounded.
+      for (let read = 0; read < MAX_READ; ) {
+        const atOnce = wanted.length > 0 ? 200 : max + 1;
+        let query = db
+          .selectFrom("sandboxes")
+          .selectAll()
+          .where("account_id", "=", accountId)
+          .where("seq", "<", at)
+          .orderBy("account_id", "desc")
+          .orderBy("seq", "desc")
+          .limit(atOnce);
+        if (state !== undefined) query = query.where("state", "=", state);
+        const rows = await query.execute();
+        read += rows.length;
+        for (const row of rows) {
+          const sandbox = toSandbox(row);
+          if (!wanted.every(([name, value]) => sandbox.metadata[name] === value)) {
+            at = row.seq;
+            continue;
+          }
+          if (found.length === max) return { sandboxes: found, next: at };
+          found.push(sandbox);
+          at = row.seq;
+        }
+        if (rows.length < atOnce) return { sandboxes: found, next: null };
+      }
+      return { sandboxes: found, next: at };
+    },
+
+    /** Executions of a sandbox, newest first, without outputs. @param before a number; only lower ones are read. @returns null if the account has no such sandbox. */
+    async executions(
+      id: string,
+      accountId: string,
+      { before = Number.MAX_SAFE_INTEGER, max }: { readonly before?: number | undefined; readonly max: number },
+    ): Promise<ExecutionPage | null> {
+      const sandbox = await sandboxRow(db, id, accountId);
+      if (!sandbox) return null;
+      const rows = await db
+        .selectFrom("executions")
+        .select(EXECUTION_COLUMNS)
+        .where("sandbox_seq", "=", sandbox.seq)
+        .where("number", "<", before)
+        .orderBy("number", "desc")
+        .limit(max + 1)
+        .execute();
+      const executions = rows.slice(0, max).map((row) => toExecution(sandbox, row));
+      return { executions, next: rows.length > max ? (executions.at(-1)?.number ?? null) : null };
+    },
+
+    /** @returns null if the account has no such execution. */
+    async execution(id: string, accountId: string, number: number): Promise<Execution | null> {
+      const sandbox = await sandboxRow(db, id, accountId);
+      if (!sandbox) return null;
+      const row = await db
+        .selectFrom("executions")
+        .select([...EXECUTION_COLUMNS, "stdout", "stderr"])
+        .where("sandbox_seq", "=", sandbox.seq)
+        .where("number", "=", number)
+        .executeTakeFirst();
+      return row ? toExecution(sandbox, row) : null;
+    },
+  };
+
+  /** Ends the sandboxes that a function chooses in the transaction. */
+  function ended(
+    choose: (trx: Parameters<typeof endSandboxes>[0]) => Promise<{ seqs: readonly number[]; end: SandboxEnd }>,
+  ): Promise<readonly Sandbox[]> {
+    return transactions
+      .run(
+        async (trx) => {
+          const { seqs, end } = await choose(trx);
+          return await endSandboxes(trx, seqs, end);
+        },
+        { notifications: ({ notifications }) => notifications },
+      )
+      .then(({ value }) => value);
+  }
+}
+
+function sandboxRow(db: Kysely<Schema>, id: string, accountId: string) {
+  return db
+    .selectFrom("sandboxes")
+    .selectAll()
+    .where("id", "=", id)
+    .where("account_id", "=", accountId)
+    .executeTakeFirst();
+}

@@ -1,0 +1,81 @@
+import type { Execution } from "../../domain/sandboxes/execution.ts";
+import type { Sandbox, SandboxEndReason, SandboxEvidence, SandboxState } from "../../domain/sandboxes/sandbox.ts";
+
+/** What the tier of an account permits for its sandboxes. */
+export interface SandboxQuota {
+  /** Sandboxes at the same time. */
+  readonly sandboxes: number;
+  /** Memory of all of them together, by their limits. */
+  readonly memoryBytes: number;
+  /** Executions and requests for files at the same time, in all of them. */
+  readonly executions: number;
+}
+
+export interface NewSandboxRow {
+  readonly sandbox: Sandbox;
+  readonly idempotency: { readonly key: string; readonly requestHash: string } | null;
+  readonly leaseUntilMs: number;
+}
+
+export type Created =
+  | { readonly kind: "created"; readonly quota: SandboxQuota }
+  /** The idempotency key is known, with the same request. */
+  | { readonly kind: "duplicate"; readonly sandbox: Sandbox }
+  | { readonly kind: "conflict" }
+  | { readonly kind: "quota"; readonly what: "sandboxes" | "memory"; readonly most: number }
+  | { readonly kind: "revoked" }
+  | { readonly kind: "suspended" };
+
+/** What has changed about a sandbox that has not ended. */
+export interface SandboxUpdate extends Partial<Pick<Sandbox, "lifetimeSecs" | "idleSecs" | "metadata">> {
+  readonly state?: Exclude<SandboxState, "ended">;
+  readonly startedAtMs?: number;
+  readonly evidence?: SandboxEvidence;
+}
+
+/** The end of a sandbox. */
+export interface SandboxEnd {
+  readonly reason: SandboxEndReason;
+  readonly endedAtMs: number;
+  /** Null: what is stored stays. */
+  readonly evidence: SandboxEvidence | null;
+}
+
+/** A sandbox of a worker whose lease was renewed. */
+export interface RenewedSandbox {
+  readonly id: string;
+  readonly accountId: string;
+  readonly isSuspended: boolean;
+  readonly quota: SandboxQuota;
+}
+
+/** An execution that ends. */
+export interface EndedExecution {
+  /** With an outcome. */
+  readonly execution: Execution;
+  /** Executions of the sandbox with this number or a lower one are deleted, if they have ended; 0 deletes none. */
+  readonly dropTo: number;
+}
+
+/** Lists are newest first. */
+export interface SandboxList {
+  readonly state?: SandboxState | undefined;
+  /** Names that must have these values. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** `next` of the previous page. */
+  readonly before?: number | undefined;
+  readonly max: number;
+}
+
+export interface SandboxPage {
+  readonly sandboxes: readonly Sandbox[];
+  /** Null if there is nothing more. A page can have fewer than `max` sandboxes although there are more. */
+  readonly next: number | null;
+}
+
+export interface ExecutionPage {
+  /** Without outputs: only `output` of their outcomes is null. */
+  readonly executions: readonly Execution[];
+  /** The number of the last one, if there are more. */
+  readonly next: number | null;
+}
