@@ -29,6 +29,10 @@ export interface Config {
   readonly artifactBytes: number;
   /** Memory for runtimes that wait for submissions; 0: none wait. */
   readonly parkBytes: number;
+  /** The most sandboxes of this machine; 0: it has none. */
+  readonly sandboxes: number;
+  /** Memory of all sandboxes together, in bytes. */
+  readonly sandboxMemoryBytes: number;
   /** After this time without a heartbeat of a worker, its submissions are taken from it. */
   readonly leaseMs: number;
   /** How long running submissions may take to finish after SIGTERM, before they are released. */
@@ -117,6 +121,8 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     },
     artifactBytes: settings.ASSAY_ARTIFACT_BYTES,
     parkBytes: settings.ASSAY_PARK_BYTES,
+    sandboxes: settings.ASSAY_SANDBOXES,
+    sandboxMemoryBytes: settings.ASSAY_SANDBOX_MEMORY,
     leaseMs: settings.ASSAY_LEASE_MS,
     drainMs: settings.ASSAY_DRAIN_MS,
     retentionMs: settings.ASSAY_RETENTION_DAYS === 0 ? null : settings.ASSAY_RETENTION_DAYS * DAY_MS,

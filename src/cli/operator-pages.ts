@@ -1,9 +1,9 @@
 import type { Config } from "../config.ts";
 import type { WorkerPool } from "../domain/readiness.ts";
-import type { Recent, ServiceStatus, Shares, SlotCounts } from "../domain/status.ts";
+import type { Recent, SandboxCounts, ServiceStatus, Shares, SlotCounts } from "../domain/status.ts";
 import type { OperatorDependencies } from "../http/operator.ts";
 import { VERSION } from "../http/responses/version.ts";
-import { setGauges } from "../metrics/gauges.ts";
+import { setGauges, setSandboxGauges } from "../metrics/gauges.ts";
 import type { Prometheus } from "../metrics/prometheus.ts";
 import { StatusSampler } from "../metrics/status-sampler.ts";
 import type { Store } from "../store/store.ts";
@@ -20,7 +20,7 @@ export interface StatusPage extends ServiceStatus {
   readonly shares: Shares | null;
 }
 
-/** The pages of the operator listener. @param slots returns null in a process without a worker. */
+/** The pages of the operator listener. @param slots returns null in a process without a worker, and `sandboxes` in one without sandboxes. */
 export function operatorPages(
   config: Config,
   {
@@ -28,7 +28,14 @@ export function operatorPages(
     store,
     workers,
     slots,
-  }: { prometheus: Prometheus; store: Store; workers: WorkerPool; slots: () => SlotCounts | null },
+    sandboxes = () => null,
+  }: {
+    prometheus: Prometheus;
+    store: Store;
+    workers: WorkerPool;
+    slots: () => SlotCounts | null;
+    sandboxes?: () => SandboxCounts | null;
+  },
 ): OperatorDependencies {
   const { dataDir, transport } = config;
   const certificatePath = transport.kind === "https" ? transport.certPath : null;
@@ -43,6 +50,7 @@ export function operatorPages(
       contentType: prometheus.contentType,
       async text() {
         setGauges(prometheus, await sampler.status(), languages);
+        setSandboxGauges(prometheus, sandboxes());
         return await prometheus.text();
       },
     },

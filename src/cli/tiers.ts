@@ -19,7 +19,12 @@ export function tiersCommand(): Command {
   commandOnStore(tiers, "list", "List all tiers.").action((options: StoreCommandOptions) =>
     withStore(options, async (store) => {
       const all = await listTiers(store);
-      const rows = all.map((tier) => [tier.name, String(tier.requestsPerMinute), String(tier.concurrency), String(tier.sandboxes)]);
+      const rows = all.map((tier) => [
+        tier.name,
+        String(tier.requestsPerMinute),
+        String(tier.concurrency),
+        String(tier.sandboxes),
+      ]);
       answer(options.json, all, () => table(["NAME", "RPM", "CONCURRENCY", "SANDBOXES"], rows));
     }),
   );
@@ -33,7 +38,13 @@ export function tiersCommand(): Command {
     .option("--executions <number>", "executions in all sandboxes of an account at the same time", wholeNumber)
     .action((name: string, options: StoreCommandOptions & TierOptions) =>
       withStore(options, async (store) => {
-        const { rpm: requestsPerMinute, concurrency, sandboxes, sandboxMemory: sandboxMemoryBytes, executions } = options;
+        const {
+          rpm: requestsPerMinute,
+          concurrency,
+          sandboxes,
+          sandboxMemory: sandboxMemoryBytes,
+          executions,
+        } = options;
         const allowance = {
           ...(sandboxes !== undefined && { sandboxes }),
           ...(sandboxMemoryBytes !== undefined && { sandboxMemoryBytes }),

@@ -66,6 +66,9 @@ const issuer = z
     "must be a URL that begins with https://",
   );
 
+/** The default of ASSAY_SANDBOX_MEMORY. */
+const SANDBOX_MEMORY = Math.floor(totalmem() / 4);
+
 /** The default of ASSAY_PARK_BYTES. */
 const PARK_BYTES = Math.min(Math.floor(totalmem() / 16), 1_073_741_824);
 
@@ -125,6 +128,15 @@ export const settingsSchema = z.object({
       "Memory that a worker may use for language runtimes that it starts in advance. It first starts one for each language that was submitted in the last minutes, then more for those that are submitted most. With `0`, it starts none.",
     flag: "--no-park",
     defaultText: "a sixteenth of the memory, at most 1 GiB",
+  }),
+  ASSAY_SANDBOXES: setting(wholeNumber(0, 10_000).prefault("0"), {
+    description:
+      "Largest number of [sandboxes](sandboxes.md) on this machine at the same time. With `0`, the service has none: their routes answer 503. If it is not 0, the service needs a worker of its own.",
+  }),
+  ASSAY_SANDBOX_MEMORY: setting(wholeNumber(0, 17_592_186_044_416).prefault(String(SANDBOX_MEMORY)), {
+    description:
+      "Memory of all sandboxes of this machine together, in bytes. A new sandbox starts only if the memory limits of all of them together stay within it, and the kernel enforces it as well. An account may hold as much as stays free; one without sandboxes may take all that is free.",
+    defaultText: "a quarter of the memory",
   }),
   ASSAY_TLS_CERT: setting(absolutePath.optional(), {
     description:

@@ -1,6 +1,7 @@
 import { ERRORS, type ErrorCode } from "./error.ts";
 import { PROFILE_NAMES } from "./limits.ts";
 import { VERDICTS } from "./outcome.ts";
+import { SANDBOX_END_REASON_NAMES } from "./sandboxes/sandbox.ts";
 
 /** The definition of a metric. */
 export interface Metric {
@@ -35,6 +36,7 @@ export const OPERATIONS = [
   "retention",
   "history",
   "live",
+  "sandboxes",
   "admin",
 ] as const;
 
@@ -158,6 +160,25 @@ export const METRICS = {
     },
   ),
 
+  sandboxCreated: histogram(
+    "assay_sandbox_create_duration_seconds",
+    "Time from the request for a sandbox until it ran, for sandboxes of this process",
+    {},
+    ANSWER_SECS,
+  ),
+  sandboxesEnded: counter("assay_sandboxes_ended_total", "Sandboxes of this process that ended", {
+    reason: SANDBOX_END_REASON_NAMES,
+  }),
+  executionRan: histogram(
+    "assay_execution_duration_seconds",
+    "Time from the start of an execution in a sandbox until its end was durable",
+    {},
+    DATABASE_SECS.concat(RUN_SECS.filter((secs) => secs > 5)),
+  ),
+  executionsEnded: counter("assay_executions_ended_total", "Executions in sandboxes of this process that ended", {
+    verdict: VERDICTS,
+  }),
+
   webhookAttempts: histogram(
     "assay_webhook_attempt_duration_seconds",
     "Duration of webhook attempts of this process, by outcome; again: the attempt will be repeated",
@@ -221,6 +242,18 @@ export const METRICS = {
   ),
   runtimesWaiting: gauge("assay_runtimes_waiting", "Language runtimes that have started and wait for a submission"),
   runtimesBytes: gauge("assay_runtimes_waiting_bytes", "Memory used by the waiting runtimes"),
+  sandboxes: gauge("assay_sandboxes", "Sandboxes of this process. held: that have not ended; most: that it may have", {
+    of: ["held", "most"],
+  }),
+  sandboxMemory: gauge(
+    "assay_sandboxes_memory_bytes",
+    "Memory of sandboxes, by their limits. held: of those that have not ended; most: that this process may give them",
+    { of: ["held", "most"] },
+  ),
+  sandboxConnections: gauge(
+    "assay_sandboxes_connections",
+    "Connections of this process to boxes of sandboxes: executions, requests for files, and some that wait",
+  ),
   ready: gauge("assay_ready", "1 if a run proved every control within the last 10 s, else 0"),
   proven: gauge(
     "assay_last_proof_timestamp_seconds",

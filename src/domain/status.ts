@@ -70,3 +70,9 @@ export interface Recent {
   readonly withinMs: number;
   readonly verdicts: Readonly<Record<string, number>>;
 }
+
+/** The sandboxes of a process that have not ended, and what they hold of what it may have. */
+export interface SandboxCounts {
+  readonly held: { readonly sandboxes: number; readonly memoryBytes: number; readonly connections: number };
+  readonly most: { readonly sandboxes: number; readonly memoryBytes: number };
+}

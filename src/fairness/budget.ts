@@ -12,6 +12,8 @@ export interface BudgetLimits {
    * What an owner may hold even if the total is exceeded. An owner that needs little can then work whatever others hold. 0 by default.
    */
   readonly inAnyCase?: number;
+  /** Whether an owner that holds nothing may take all that is free, also if it would be more than `shared` permits. */
+  readonly firstIfFree?: boolean;
   /** How long `takeInTime` waits; five seconds by default. */
   readonly waitMs?: number;
 }
@@ -44,15 +46,23 @@ export class Budget {
   readonly #total: number;
   readonly #perOwner: number | "shared";
   readonly #inAnyCase: number;
+  readonly #firstIfFree: boolean;
   readonly #waitMs: number;
   readonly #byOwner = new Map<string, number>();
   readonly #waiting = new Set<WaitingOwner>();
   #held = 0;
 
-  constructor({ total = Number.POSITIVE_INFINITY, perOwner = total, inAnyCase = 0, waitMs = WAIT_MS }: BudgetLimits) {
+  constructor({
+    total = Number.POSITIVE_INFINITY,
+    perOwner = total,
+    inAnyCase = 0,
+    firstIfFree = false,
+    waitMs = WAIT_MS,
+  }: BudgetLimits) {
     this.#total = total;
     this.#perOwner = perOwner;
     this.#inAnyCase = inAnyCase;
+    this.#firstIfFree = firstIfFree;
     this.#waitMs = waitMs;
   }
 
@@ -74,6 +84,7 @@ export class Budget {
     const free = this.#total - this.#held + returned;
     const held = this.heldBy(owner);
     if (held + amount <= this.#inAnyCase) return true;
+    if (this.#firstIfFree && held === 0 && amount <= free) return true;
     if (this.#perOwner === "shared") return leavesAsMuch(held, amount, free);
     return amount <= free && held + amount <= this.#perOwner;
   }

@@ -1,4 +1,4 @@
-import type { ServiceStatus } from "../domain/status.ts";
+import type { SandboxCounts, ServiceStatus } from "../domain/status.ts";
 import type { Prometheus } from "./prometheus.ts";
 
 /** Gauges whose values come from the database. */
@@ -39,4 +39,14 @@ export function setGauges(prometheus: Prometheus, status: ServiceStatus, languag
   for (const [language, amount] of Object.entries(backlog.running)) prometheus.set("running", { language }, amount);
   prometheus.set("deliveries", {}, backlog.deliveries);
   prometheus.set("oldestDue", {}, backlog.oldestDueMs / 1000);
+}
+
+/** @param counts null in a process without sandboxes. */
+export function setSandboxGauges(prometheus: Prometheus, counts: SandboxCounts | null): void {
+  if (!counts) return;
+  for (const of of ["held", "most"] as const) {
+    prometheus.set("sandboxes", { of }, counts[of].sandboxes);
+    prometheus.set("sandboxMemory", { of }, counts[of].memoryBytes);
+  }
+  prometheus.set("sandboxConnections", {}, counts.held.connections);
 }

@@ -14,6 +14,7 @@ const PARTS: { readonly [Part in keyof Store]?: Operation } = {
   history: "history",
   live: "live",
   liveInput: "live",
+  sandboxes: "sandboxes",
 };
 type MethodName = { [Part in keyof Store & string]: `${Part}.${keyof Store[Part] & string}` }[keyof Store & string];
 const METHODS: Readonly<Record<string, Operation>> = {

@@ -24,7 +24,7 @@ const LOST = internalError("the sandbox ended while the execution ran, and what 
 export async function createSandbox(
   trx: Trx,
   { lock }: Pick<Abilities, "lock">,
-  { sandbox, idempotency, leaseUntilMs }: NewSandboxRow,
+  { sandbox, idempotency, leaseUntilMs, onlyKnown }: NewSandboxRow,
   nowMs: number,
 ): Promise<Created> {
   await lock(trx, ENQUEUE_LOCK);
@@ -48,6 +48,7 @@ export async function createSandbox(
     if (known?.request_hash === idempotency.requestHash) return { kind: "duplicate", sandbox: toSandbox(known) };
     if (known) return { kind: "conflict" };
   }
+  if (onlyKnown) return { kind: "unknown" };
   const quota = toQuota(owner);
   const { amount, bytes } = await trx
     .selectFrom("sandboxes")
@@ -73,9 +74,7 @@ export async function createSandbox(
   return { kind: "created", quota };
 }
 
-export function toQuota(
-  tier: Pick<Row<"tiers">, "sandboxes" | "sandbox_memory_bytes" | "executions">,
-): SandboxQuota {
+export function toQuota(tier: Pick<Row<"tiers">, "sandboxes" | "sandbox_memory_bytes" | "executions">): SandboxQuota {
   return {
     sandboxes: tier.sandboxes,
     memoryBytes: tier.sandbox_memory_bytes,
@@ -154,10 +153,7 @@ export async function beginExecutions(
 }
 
 /** Ends executions. Those that ended before, with their sandbox, stay as they are. */
-export async function endExecutions(
-  trx: Trx,
-  ended: readonly EndedExecution[],
-): Promise<Ended<readonly boolean[]>> {
+export async function endExecutions(trx: Trx, ended: readonly EndedExecution[]): Promise<Ended<readonly boolean[]>> {
   const stored: boolean[] = [];
   let isAnnounced = false;
   for (const { execution, dropTo } of ended) {

@@ -25,6 +25,8 @@ export type SandboxStore = ReturnType<typeof sandboxStore>;
 const MAX_READ = 2_000;
 /** The most sandboxes that one transaction ends, and the most executions that a purge deletes with their outputs. */
 const ENDED_AT_ONCE = 16;
+/** The highest number of an execution: that of the column's type. */
+const MAX_NUMBER = 2_147_483_647;
 
 /**
  * Sandboxes and their executions. Every change of a sandbox names the worker that has it, and does nothing if another one has it or it has
@@ -190,7 +192,7 @@ export function sandboxStore({ db, abilities }: Database, transactions: Transact
     async executions(
       id: string,
       accountId: string,
-      { before = Number.MAX_SAFE_INTEGER, max }: { readonly before?: number | undefined; readonly max: number },
+      { before = MAX_NUMBER, max }: { readonly before?: number | undefined; readonly max: number },
     ): Promise<ExecutionPage | null> {
       const sandbox = await sandboxRow(db, id, accountId);
       if (!sandbox) return null;
@@ -198,7 +200,7 @@ export function sandboxStore({ db, abilities }: Database, transactions: Transact
         .selectFrom("executions")
         .select(EXECUTION_COLUMNS)
         .where("sandbox_seq", "=", sandbox.seq)
-        .where("number", "<", before)
+        .where("number", "<", Math.min(before, MAX_NUMBER))
         .orderBy("number", "desc")
         .limit(max + 1)
         .execute();
@@ -208,6 +210,7 @@ export function sandboxStore({ db, abilities }: Database, transactions: Transact
 
     /** @returns null if the account has no such execution. */
     async execution(id: string, accountId: string, number: number): Promise<Execution | null> {
+      if (number > MAX_NUMBER) return null;
       const sandbox = await sandboxRow(db, id, accountId);
       if (!sandbox) return null;
       const row = await db

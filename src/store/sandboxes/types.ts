@@ -15,6 +15,8 @@ export interface NewSandboxRow {
   readonly sandbox: Sandbox;
   readonly idempotency: { readonly key: string; readonly requestHash: string } | null;
   readonly leaseUntilMs: number;
+  /** Whether only a sandbox with the idempotency key is looked for, because there is no room for another one. */
+  readonly onlyKnown: boolean;
 }
 
 export type Created =
@@ -23,6 +25,8 @@ export type Created =
   | { readonly kind: "duplicate"; readonly sandbox: Sandbox }
   | { readonly kind: "conflict" }
   | { readonly kind: "quota"; readonly what: "sandboxes" | "memory"; readonly most: number }
+  /** `onlyKnown` is set, and there is no sandbox with the key. */
+  | { readonly kind: "unknown" }
   | { readonly kind: "revoked" }
   | { readonly kind: "suspended" };
 

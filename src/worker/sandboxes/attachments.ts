@@ -1,0 +1,108 @@
+import { SandboxRefused } from "../../domain/sandboxes/sandbox.ts";
+import type { Budget, Release } from "../../fairness/budget.ts";
+import type { AttachedBox, HeldBox } from "./engine.ts";
+
+/** The most connections to one sandbox: executions, requests for files, and those that wait for the next one. */
+export const MAX_ATTACHED = 16;
+/** How many connections wait for the next execution. A new connection costs a process of the launcher. */
+const MAX_IDLE = 2;
+
+export interface AttachmentsOptions {
+  readonly box: HeldBox;
+  readonly accountId: string;
+  /** Connections of all sandboxes of the process, by account. */
+  readonly machine: Budget;
+  /** The executions and requests for files of the account in this process, and how many it may have. */
+  readonly account: AccountUse;
+}
+
+/** What one account does in all of its sandboxes of this process. */
+export interface AccountUse {
+  running: number;
+  most: number;
+}
+
+/** A connection that was taken for one execution or request for files. */
+export interface Taken {
+  readonly box: AttachedBox;
+  /** Gives it back. @param isClean whether it can serve another step. */
+  give(isClean: boolean): void;
+}
+
+/** The connections to one sandbox. Every one of them counts for the sandbox, for its account and for the machine. */
+export class Attachments {
+  readonly #options: AttachmentsOptions;
+  readonly #idle: { readonly box: AttachedBox; readonly release: Release }[] = [];
+  #open = 0;
+  #isClosed = false;
+
+  constructor(options: AttachmentsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Takes a connection, with a place among the executions of the account.
+   * @throws SandboxRefused: executionsFull, sandboxQuota.
+   */
+  async take(): Promise<Taken> {
+    const { account } = this.#options;
+    if (account.running >= account.most)
+      throw new SandboxRefused("sandboxQuota", { what: "executions", most: account.most });
+    account.running++;
+    try {
+      const one = await this.#connection();
+      let isGiven = false;
+      return {
+        box: one.box,
+        give: (isClean) => {
+          if (isGiven) return;
+          isGiven = true;
+          account.running--;
+          this.#giveBack(one, isClean);
+        },
+      };
+    } catch (error) {
+      account.running--;
+      throw error;
+    }
+  }
+
+  /** Closes the connections that wait, and those that are given back from now on. */
+  close(): void {
+    this.#isClosed = true;
+    this.closeIdle();
+  }
+
+  /** Closes the connections that wait. */
+  closeIdle(): void {
+    for (const one of this.#idle.splice(0)) this.#shut(one);
+  }
+
+  async #connection() {
+    const waiting = this.#idle.pop();
+    if (waiting?.box.alive) return waiting;
+    if (waiting) this.#shut(waiting);
+    const { box, accountId, machine } = this.#options;
+    const release = this.#open < MAX_ATTACHED ? machine.take(accountId, 1) : undefined;
+    if (!release) throw new SandboxRefused("executionsFull");
+    this.#open++;
+    try {
+      return { box: await box.attach(), release };
+    } catch (error) {
+      this.#open--;
+      release();
+      throw error;
+    }
+  }
+
+  #giveBack(one: { readonly box: AttachedBox; readonly release: Release }, isClean: boolean): void {
+    if (isClean && one.box.alive && !this.#isClosed && this.#idle.length < MAX_IDLE) this.#idle.push(one);
+    else this.#shut(one);
+  }
+
+  #shut({ box, release }: { readonly box: AttachedBox; readonly release: Release }): void {
+    this.#open--;
+    release();
+    box.close();
+  }
+}

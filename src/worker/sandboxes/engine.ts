@@ -1,0 +1,71 @@
+import type { Limits } from "../../domain/limits.ts";
+import type { StepReport, TeardownReport } from "../../domain/report.ts";
+import type { TerminalSize } from "../../domain/sandboxes/execution.ts";
+import type { SandboxMeasurement } from "../../domain/sandboxes/host.ts";
+import type { SandboxLimits } from "../../domain/sandboxes/sandbox.ts";
+
+/*
+ * What the worker needs of the launcher to keep sandboxes. src/sandbox/held-sandbox.ts implements it, and tests without a launcher have
+ * an implementation in memory.
+ */
+
+export interface SandboxEngine {
+  /** Makes a box that is kept until `end`. @throws SandboxesFullError if the launcher has no free sandbox, and SandboxError. */
+  hold(limits: SandboxLimits): Promise<HeldBox>;
+}
+
+/** A box that is kept. */
+export interface HeldBox {
+  /** Controls that were read back from the kernel. */
+  readonly controls: readonly string[];
+  readonly controlsMissing: readonly string[];
+  /** Opens a connection that runs one step after the other. */
+  attach(): Promise<AttachedBox>;
+  /** @throws if the kernel did not freeze all programs. */
+  pause(): Promise<void>;
+  /** @throws if the kernel did not continue all programs. */
+  resume(): Promise<void>;
+  measure(): Promise<SandboxMeasurement>;
+  /** Kills everything and removes the box. @returns what proves it. */
+  end(): Promise<TeardownReport>;
+  /** Calls the listener once if the box is lost without `end`. */
+  onLost(listener: (error: Error) => void): void;
+}
+
+/** A step in a kept box. */
+export interface BoxStep {
+  /** The program, by an absolute path or one relative to `cwd`, and its arguments. */
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly limits: Limits;
+  readonly stdin: Buffer;
+  /** Whether more input comes. */
+  readonly live: boolean;
+  readonly cwd: string;
+  readonly terminal: TerminalSize | null;
+  /** Whether processes that the main program leaves remain. */
+  readonly leaveProcesses: boolean;
+  /** Whether output is never dropped: a program that writes faster than `onOutput` takes waits. */
+  readonly paced: boolean;
+}
+
+export type BoxReport = StepReport & {
+  /** Processes that still ran when the main program had ended. */
+  readonly processesLeft: number;
+};
+
+/** Takes output. With `paced`, no more comes until it has resolved. */
+export type OnOutput = (stream: "stdout" | "stderr", bytes: Buffer) => void | Promise<void>;
+
+export interface AttachedBox {
+  readonly alive: boolean;
+  run(step: BoxStep, onOutput: OnOutput): Promise<BoxReport>;
+  /** Gives input to the running step; empty: its input is over. It resolves when the launcher may take more. */
+  input(bytes: Buffer): Promise<void>;
+  /** Sends a signal to the main program. */
+  signal(number: number): Promise<void>;
+  resize(rows: number, cols: number): Promise<void>;
+  /** Kills all processes of the running step, which then ends with the reason `client`. */
+  kill(): void;
+  close(): void;
+}

@@ -1,0 +1,104 @@
+import type { SandboxFiles } from "../../domain/sandboxes/files.ts";
+import type { SandboxLimits } from "../../domain/sandboxes/sandbox.ts";
+import { FileClient } from "../../files/client.ts";
+import type { FileProgram } from "../../files/program.ts";
+import type { Taken } from "./attachments.ts";
+import { BASE_ENV, limitsOf } from "./steps.ts";
+
+export interface SandboxFileClient {
+  readonly files: SandboxFiles;
+  /** Ends the requests under way. */
+  close(): void;
+}
+
+export interface FilesOptions {
+  /** Takes a connection to the sandbox. */
+  readonly take: () => Promise<Taken>;
+  readonly limits: SandboxLimits;
+  /** LivingSandbox.use. */
+  readonly use: () => () => void;
+}
+
+/** The file program in the image. */
+const PROGRAM = "/opt/assay/files";
+
+/** The files of a sandbox. Requests run as executions of the file program, with the rights and the limits of the programs of the sandbox. */
+export function filesOf(options: FilesOptions): SandboxFileClient {
+  const client = new FileClient(() => start(options));
+  return { files: client, close: () => client.close() };
+}
+
+async function start({ take, limits, use }: FilesOptions): Promise<FileProgram> {
+  const taken = await take();
+  const done = use();
+  const output = new Handover();
+  const running = taken.box.run(
+    {
+      command: [PROGRAM],
+      env: BASE_ENV,
+      limits: limitsOf(limits, {}, true),
+      stdin: Buffer.alloc(0),
+      live: true,
+      cwd: "/",
+      terminal: null,
+      leaveProcesses: false,
+      paced: true,
+    },
+    // The program says nothing on standard error; another program in its place may, and waits for ever.
+    (stream, bytes) => (stream === "stdout" ? output.give(bytes) : undefined),
+  );
+  running.then(
+    () => taken.give(true),
+    () => taken.give(false),
+  );
+  void running
+    .catch(() => {})
+    .then(() => {
+      output.end();
+      done();
+    });
+  return {
+    output,
+    write: (bytes) => taken.box.input(bytes),
+    kill() {
+      output.end();
+      taken.box.kill();
+    },
+  };
+}
+
+/** Passes chunks from the program to one reader: the program waits until the reader has taken a chunk. */
+class Handover implements AsyncIterable<Buffer> {
+  readonly #chunks: { readonly bytes: Buffer; readonly taken: () => void }[] = [];
+  #woken = Promise.withResolvers<void>();
+  #isOver = false;
+
+  give(bytes: Buffer): Promise<void> {
+    if (this.#isOver) return Promise.resolve();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#chunks.push({ bytes: Buffer.from(bytes), taken: resolve });
+    this.#woken.resolve();
+    return promise;
+  }
+
+  /** What was given and not taken still comes. */
+  end(): void {
+    this.#isOver = true;
+    this.#woken.resolve();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer, void, undefined> {
+    for (;;) {
+      this.#woken = Promise.withResolvers();
+      const chunk = this.#chunks.shift();
+      if (chunk) {
+        yield chunk.bytes;
+        chunk.taken();
+      } else if (this.#isOver) {
+        return;
+      } else {
+        await this.#woken.promise;
+      }
+    }
+  }
+}

@@ -1,0 +1,281 @@
+import type { Logger } from "pino";
+import { type Meter, secondsSince } from "../../domain/meter.ts";
+import type { SandboxHandle, SandboxHost } from "../../domain/sandboxes/host.ts";
+import {
+  newSandbox,
+  type Sandbox,
+  type SandboxEndReason,
+  SandboxRefused,
+  type SandboxRequest,
+  sandboxRequestHash,
+} from "../../domain/sandboxes/sandbox.ts";
+import type { SandboxCounts } from "../../domain/status.ts";
+import type { Caller } from "../../domain/submission.ts";
+import { Budget, type Release } from "../../fairness/budget.ts";
+import type { Languages } from "../../languages/load.ts";
+import type { Created, SandboxQuota } from "../../store/sandboxes/types.ts";
+import type { Store } from "../../store/store.ts";
+import type { AccountUse } from "./attachments.ts";
+import type { HeldBox, SandboxEngine } from "./engine.ts";
+import { LivingSandbox } from "./sandbox.ts";
+
+/** Renewals of leases in the time of a lease: two in a row may fail. */
+const RENEWALS_PER_LEASE = 3;
+/** How often the clocks of the sandboxes are looked at. */
+const TICK_MS = 1_000;
+/** Executions and requests for files at the same time, for each sandbox that the process may have. */
+const CONNECTIONS_PER_SANDBOX = 4;
+const LEAST_CONNECTIONS = 16;
+
+export interface SandboxKeeperOptions {
+  readonly store: Pick<Store, "sandboxes">;
+  readonly engine: SandboxEngine;
+  readonly languages: Pick<Languages, "resolve">;
+  /** The name of this process in the database, which no earlier process had. */
+  readonly worker: string;
+  readonly capacity: NonNullable<SandboxHost["capacity"]>;
+  /** Memory of this process for the output and the input of executions. */
+  readonly bufferBytes: number;
+  readonly leaseMs: number;
+  readonly log: Logger;
+  readonly meter: Meter;
+}
+
+/** The sandboxes of this process. */
+export class SandboxKeeper implements SandboxHost {
+  readonly capacity: NonNullable<SandboxHost["capacity"]>;
+  readonly #options: SandboxKeeperOptions;
+  readonly #living = new Map<string, LivingSandbox>();
+  /** Sandboxes whose box is being made. */
+  readonly #creating = new Map<string, Promise<unknown>>();
+  readonly #accounts = new Map<string, AccountUse>();
+  readonly #places: Budget;
+  readonly #memory: Budget;
+  readonly #connections: Budget;
+  readonly #buffers: Budget;
+  readonly #timers: readonly NodeJS.Timeout[];
+  #renewing: Promise<void> | null = null;
+  #isStopping = false;
+
+  private constructor(options: SandboxKeeperOptions) {
+    this.#options = options;
+    this.capacity = options.capacity;
+    const { sandboxes, memoryBytes } = options.capacity;
+    const shared = { perOwner: "shared", firstIfFree: true } as const;
+    this.#places = new Budget({ total: sandboxes, ...shared });
+    this.#memory = new Budget({ total: memoryBytes, ...shared });
+    this.#connections = new Budget({
+      total: Math.max(CONNECTIONS_PER_SANDBOX * sandboxes, LEAST_CONNECTIONS),
+      ...shared,
+    });
+    this.#buffers = new Budget({ total: options.bufferBytes, ...shared });
+    this.#timers = [
+      setInterval(() => this.#tick(), TICK_MS),
+      setInterval(() => void this.#renew(), options.leaseMs / RENEWALS_PER_LEASE),
+    ];
+  }
+
+  static start(options: SandboxKeeperOptions): SandboxKeeper {
+    return new SandboxKeeper(options);
+  }
+
+  counts(): SandboxCounts {
+    const held = {
+      sandboxes: this.#places.held,
+      memoryBytes: this.#memory.held,
+      connections: this.#connections.held,
+    };
+    return { held, most: this.capacity };
+  }
+
+  async create(request: SandboxRequest, caller: Caller, idempotencyKey: string | null): Promise<Sandbox> {
+    if (this.#isStopping) throw new SandboxRefused("sandboxesOff");
+    const { store, worker, leaseMs, meter } = this.#options;
+    const startedAt = performance.now();
+    const idempotency = idempotencyKey ? { key: idempotencyKey, requestHash: sandboxRequestHash(request) } : null;
+    const release = this.#reserve(caller.accountId, request.limits.memoryBytes);
+    const sandbox = newSandbox(request, caller, worker, Date.now());
+    let isKept = false;
+    try {
+      if (!release && !idempotency) throw new SandboxRefused("sandboxesFull");
+      const created: Created = await store.sandboxes.create({
+        sandbox,
+        idempotency,
+        leaseUntilMs: Date.now() + leaseMs,
+        onlyKnown: !release,
+      });
+      if (created.kind !== "created") return await this.#refusedOrKnown(created, sandbox.worker);
+      if (!release) throw new Error("a sandbox without a place was stored");
+      const making = this.#make(sandbox, request, created.quota, release);
+      isKept = true;
+      this.#creating.set(sandbox.id, making);
+      const made = await making.finally(() => this.#creating.delete(sandbox.id));
+      meter.time("sandboxCreated", {}, secondsSince(startedAt));
+      return made;
+    } finally {
+      if (!isKept) release?.();
+    }
+  }
+
+  async find(id: string, accountId: string): Promise<SandboxHandle> {
+    await this.#creating.get(id)?.catch(() => {});
+    const living = this.#living.get(id);
+    if (living?.sandbox.accountId === accountId) return living;
+    const stored = await this.#options.store.sandboxes.get(id, accountId);
+    if (!stored) throw new SandboxRefused("sandboxNotFound");
+    if (stored.state === "ended")
+      throw new SandboxRefused("sandboxEnded", { reason: stored.endReason ?? "worker_lost" });
+    // A sandbox of this process that is not known here is one whose end is not stored yet.
+    if (stored.worker === this.#options.worker) throw new SandboxRefused("sandboxEnded", { reason: "worker_lost" });
+    throw new SandboxRefused("sandboxElsewhere");
+  }
+
+  /** Refuses new sandboxes, and ends all. It resolves when that is durable. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#renewing;
+    await Promise.allSettled(this.#creating.values());
+    await Promise.all([...this.#living.values()].map((living) => living.endFor("shutdown")));
+  }
+
+  /** A place and memory for a sandbox of the account; undefined if there is none for it now. */
+  #reserve(accountId: string, memoryBytes: number): Release | undefined {
+    const place = this.#places.take(accountId, 1);
+    const memory = place && this.#memory.take(accountId, memoryBytes);
+    if (!memory) {
+      place?.();
+      return undefined;
+    }
+    return () => {
+      place();
+      memory();
+    };
+  }
+
+  async #refusedOrKnown(created: Exclude<Created, { kind: "created" }>, worker: string): Promise<Sandbox> {
+    switch (created.kind) {
+      case "duplicate": {
+        // The first request may still be waiting for its box.
+        const { id, accountId } = created.sandbox;
+        if (created.sandbox.worker !== worker) return created.sandbox;
+        await this.#creating.get(id)?.catch(() => {});
+        return (await this.#options.store.sandboxes.get(id, accountId)) ?? created.sandbox;
+      }
+      case "conflict":
+        throw new SandboxRefused("idempotencyConflict");
+      case "quota":
+        throw new SandboxRefused("sandboxQuota", { what: created.what, most: created.most });
+      case "revoked":
+        throw new SandboxRefused("keyRevoked");
+      case "suspended":
+        throw new SandboxRefused("accountSuspended");
+      case "unknown":
+        throw new SandboxRefused("sandboxesFull");
+    }
+  }
+
+  /** Makes the box of a stored sandbox. @param release is called when the sandbox has ended. */
+  async #make(sandbox: Sandbox, request: SandboxRequest, quota: SandboxQuota, release: Release): Promise<Sandbox> {
+    const { store, engine, worker, log } = this.#options;
+    let box: HeldBox | null = null;
+    try {
+      box = await engine.hold(sandbox.limits);
+      const { controls, controlsMissing } = box;
+      if (controlsMissing.length > 0) throw new Error(`controls are missing: ${controlsMissing.join("; ")}`);
+      const running = await store.sandboxes.update(sandbox.id, worker, {
+        state: "running",
+        startedAtMs: Date.now(),
+        evidence: { controls, controlsMissing, teardown: null },
+      });
+      if (!running) throw new Error("the sandbox was ended before its box was ready");
+      this.#adopt(running, box, request, quota, release);
+      return running;
+    } catch (error) {
+      log.error({ err: error, sandbox: sandbox.id }, "the box of a sandbox could not be made");
+      await box?.end().catch((lost: unknown) => log.error({ err: lost, sandbox: sandbox.id }, "a box was not removed"));
+      await store.sandboxes
+        .end(sandbox.id, worker, { reason: "failed", endedAtMs: Date.now(), evidence: null })
+        .catch((lost: unknown) => log.error({ err: lost, sandbox: sandbox.id }, "the end of a sandbox was not stored"))
+        .finally(release);
+      throw isFull(error) ? new SandboxRefused("sandboxesFull") : error;
+    }
+  }
+
+  #adopt(sandbox: Sandbox, box: HeldBox, request: SandboxRequest, quota: SandboxQuota, release: Release): void {
+    const { store, languages, log, meter } = this.#options;
+    const account = this.#accounts.get(sandbox.accountId) ?? { running: 0, most: quota.executions };
+    account.most = quota.executions;
+    this.#accounts.set(sandbox.accountId, account);
+    const living = new LivingSandbox({
+      sandbox,
+      env: request.env,
+      box,
+      store,
+      languages,
+      account,
+      connections: this.#connections,
+      buffers: this.#buffers,
+      log,
+      meter,
+      onEnded: () => {
+        this.#living.delete(sandbox.id);
+        release();
+        const isLast = ![...this.#living.values()].some((other) => other.sandbox.accountId === sandbox.accountId);
+        if (isLast && account.running === 0) this.#accounts.delete(sandbox.accountId);
+      },
+    });
+    this.#living.set(sandbox.id, living);
+  }
+
+  #tick(): void {
+    const [nowMs, steadyMs] = [Date.now(), performance.now()];
+    for (const living of this.#living.values())
+      living.tick(nowMs, steadyMs).catch((error: unknown) => {
+        if (error instanceof SandboxRefused) return; // it has ended meanwhile
+        this.#options.log.error(
+          { err: error, sandbox: living.sandbox.id },
+          "the clocks of a sandbox could not be read",
+        );
+      });
+  }
+
+  /** Renews the leases of all sandboxes, and ends those that are lost or whose account is suspended. */
+  #renew(): Promise<void> {
+    if (this.#living.size + this.#creating.size === 0) return Promise.resolve();
+    this.#renewing ??= this.#renewOnce().finally(() => {
+      this.#renewing = null;
+    });
+    return this.#renewing;
+  }
+
+  async #renewOnce(): Promise<void> {
+    const { store, worker, leaseMs, log } = this.#options;
+    const before = [...this.#living.values()];
+    try {
+      const renewed = await store.sandboxes.renew(worker, Date.now() + leaseMs);
+      const known = new Map(renewed.map((one) => [one.id, one]));
+      for (const living of before) {
+        const own = known.get(living.sandbox.id);
+        const account = this.#accounts.get(living.sandbox.accountId);
+        if (own && account) account.most = own.quota.executions;
+        const reason: SandboxEndReason | null = !own ? "worker_lost" : own.isSuspended ? "suspended" : null;
+        if (reason) void living.endFor(reason);
+      }
+    } catch (error) {
+      log.error({ err: error }, "the leases of sandboxes could not be renewed");
+    }
+  }
+}
+
+/** Whether the launcher has no free sandbox. */
+function isFull(error: unknown): boolean {
+  return error instanceof Error && error.name === "SandboxesFullError";
+}
+
+/** The host of a process without sandboxes. */
+export const NO_SANDBOXES: SandboxHost = {
+  capacity: null,
+  create: () => Promise.reject(new SandboxRefused("sandboxesOff")),
+  find: () => Promise.reject(new SandboxRefused("sandboxesOff")),
+};

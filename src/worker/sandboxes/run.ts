@@ -1,0 +1,209 @@
+import { internalError } from "../../domain/outcome.ts";
+import {
+  EXECUTION_BOUNDS,
+  EXECUTION_SIGNALS,
+  type Execution,
+  type SignalName,
+} from "../../domain/sandboxes/execution.ts";
+import type { ExecutionEvent, RunningExecution } from "../../domain/sandboxes/host.ts";
+import { type SandboxEndReason, SandboxRefused } from "../../domain/sandboxes/sandbox.ts";
+import type { Taken } from "./attachments.ts";
+import type { BoxReport, BoxStep } from "./engine.ts";
+import { ExecutionLog } from "./execution-log.ts";
+import { executionOutcome } from "./outcome.ts";
+import type { ExecutionSteps } from "./steps.ts";
+
+export interface RunOptions {
+  readonly execution: Execution;
+  readonly steps: ExecutionSteps;
+  readonly taken: Taken;
+  readonly sandboxMemoryBytes: number;
+  /** Whether the sandbox is paused now. */
+  readonly isPaused: () => boolean;
+  /**
+   * How often the kernel had killed a process because the sandbox reached its own memory limit, when that was last read, and reads it
+   * again. Zero if it cannot be read.
+   */
+  readonly oomKills: { known(): number; read(): Promise<number> };
+  /** Called with what the platform could not do. */
+  readonly onFailure: (error: unknown) => void;
+  /** Stores the end, which is then durable. It never rejects. @param bytes of the output that is stored. */
+  readonly store: (ended: Execution, bytes: number) => Promise<void>;
+}
+
+/** One execution that runs. */
+export class Run implements RunningExecution {
+  readonly number: number;
+  readonly ended: Promise<Execution>;
+  readonly #options: RunOptions;
+  readonly #log: ExecutionLog;
+  /** Resolves when the main program has been started, or is not going to be. */
+  readonly #started = Promise.withResolvers<void>();
+  #execution: Execution;
+  #state: "preparing" | "running" | "ended" = "preparing";
+  #killedFor: "client" | SandboxEndReason | null = null;
+  /** Input that waits: bytes, and the end of the last call. */
+  #waitingBytes = 0;
+  #inputs: Promise<unknown> = Promise.resolve();
+  #isInputOver = false;
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+    this.#execution = options.execution;
+    this.number = options.execution.number;
+    const { limits, terminal } = options.steps.execute;
+    const { stdoutBytes, stderrBytes } = limits;
+    this.#log = new ExecutionLog({ stdoutBytes, stderrBytes, keeps: terminal ? "last" : "first" });
+    this.ended = this.#run();
+  }
+
+  get execution(): Execution {
+    return this.#execution;
+  }
+
+  follow(from: { readonly stdout: number; readonly stderr: number }, over: AbortSignal): AsyncIterable<ExecutionEvent> {
+    return this.#log.follow(from, over);
+  }
+
+  async input(bytes: Buffer): Promise<void> {
+    await this.#give(bytes);
+  }
+
+  async endInput(): Promise<void> {
+    if (this.#isInputOver) return;
+    const given = this.#give(Buffer.alloc(0));
+    this.#isInputOver = true;
+    await given;
+  }
+
+  async signal(name: SignalName): Promise<void> {
+    this.#mustRun();
+    if (this.#options.isPaused()) throw new SandboxRefused("sandboxPaused");
+    await this.#started.promise;
+    this.#mustRun();
+    await this.#options.taken.box.signal(EXECUTION_SIGNALS[name]);
+  }
+
+  async resize(rows: number, cols: number): Promise<void> {
+    if (!this.#options.steps.execute.terminal) throw new SandboxRefused("noTerminal");
+    this.#mustRun();
+    await this.#started.promise;
+    this.#mustRun();
+    await this.#options.taken.box.resize(rows, cols);
+  }
+
+  async kill(): Promise<void> {
+    this.#mustRun();
+    this.killFor("client");
+    await this.ended;
+  }
+
+  /** Kills it, and says why in its record. */
+  killFor(reason: "client" | SandboxEndReason): void {
+    if (this.#state === "ended") return;
+    this.#killedFor ??= reason;
+    this.#options.taken.box.kill();
+  }
+
+  #mustRun(): void {
+    if (this.#state === "ended") throw new SandboxRefused("executionEnded");
+  }
+
+  /** Passes input on, in order. What waits is bounded, because the program decides when it reads. */
+  async #give(bytes: Buffer): Promise<void> {
+    this.#mustRun();
+    if (!this.#options.steps.execute.live || this.#isInputOver) throw new SandboxRefused("takesNoInput");
+    const most = EXECUTION_BOUNDS.waitingInputBytes;
+    if (this.#waitingBytes + bytes.length > most) throw new SandboxRefused("inputFull", { bytes: most });
+    this.#waitingBytes += bytes.length;
+    const given = this.#inputs.then(async () => {
+      await this.#started.promise;
+      if (this.#state === "ended") return;
+      this.#log.hurry();
+      await this.#options.taken.box.input(bytes);
+    });
+    this.#inputs = given.catch(() => {});
+    try {
+      await given;
+    } catch (error) {
+      this.#mustRun(); // a program that has ended takes no input
+      throw error;
+    } finally {
+      this.#waitingBytes -= bytes.length;
+    }
+  }
+
+  async #run(): Promise<Execution> {
+    const { steps, taken, oomKills, sandboxMemoryBytes, onFailure, store } = this.#options;
+    const reports: { prepare?: BoxReport; execute?: BoxReport } = {};
+    const before = oomKills.known();
+    let isClean = false;
+    try {
+      if (steps.prepare) reports.prepare = await this.#step(steps.prepare);
+      if (!this.#killedFor && (!reports.prepare || isSuccess(reports.prepare))) {
+        reports.execute = await this.#step(steps.execute);
+      } else if (reports.prepare && steps.compiles) {
+        // Readers get what the compiler wrote, as in the record.
+        for (const bytes of [reports.prepare.stdout, reports.prepare.stderr]) this.#log.write("stderr", bytes);
+      }
+      isClean = true;
+    } catch (error) {
+      onFailure(error);
+    }
+    const last = reports.execute ?? reports.prepare;
+    const after = last && last.oomKills > 0 ? await oomKills.read() : before;
+    const outcome = isClean
+      ? executionOutcome(reports, {
+          killedFor: this.#killedFor,
+          isSandboxOutOfMemory: after > before,
+          sandboxMemoryBytes,
+          compiles: steps.compiles,
+        })
+      : internalError("the sandbox was lost before the execution ended");
+    const ended: Execution = {
+      ...this.#execution,
+      status: outcome.status,
+      completedAtMs: Date.now(),
+      outcome,
+      processesLeft: reports.execute?.processesLeft ?? null,
+    };
+    this.#state = "ended";
+    this.#started.resolve();
+    taken.give(isClean);
+    const { stdout, stderr } = outcome.output ?? {};
+    await store(ended, (stdout?.length ?? 0) + (stderr?.length ?? 0));
+    this.#execution = ended;
+    this.#log.end(ended);
+    return ended;
+  }
+
+  async #step(step: BoxStep): Promise<BoxReport> {
+    const { steps, taken } = this.#options;
+    const isProgram = step === steps.execute;
+    const running = taken.box.run(step, (stream, bytes) => {
+      if (isProgram || !steps.compiles) this.#log.write(stream, bytes);
+    });
+    if (isProgram) {
+      this.#state = "running";
+      this.#started.resolve();
+    }
+    // A kill that came before the step began would otherwise be lost.
+    if (this.#killedFor) taken.box.kill();
+    const report = await running;
+    if (!isProgram || !step.paced) return report;
+    const kept = this.#log.kept();
+    return {
+      ...report,
+      stdout: kept.stdout.bytes,
+      stderr: kept.stderr.bytes,
+      stdoutKept: kept.stdout.bytes.length,
+      stderrKept: kept.stderr.bytes.length,
+      stdoutSeen: kept.stdout.seen,
+      stderrSeen: kept.stderr.seen,
+    };
+  }
+}
+
+function isSuccess({ exitCode, failure }: BoxReport): boolean {
+  return exitCode === 0 && !failure;
+}

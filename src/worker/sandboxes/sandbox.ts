@@ -1,0 +1,365 @@
+import type { Logger } from "pino";
+import { type Meter, secondsSince } from "../../domain/meter.ts";
+import type { TeardownReport } from "../../domain/report.ts";
+import {
+  EXECUTION_BOUNDS,
+  type Execution,
+  type ExecutionRequest,
+  newExecution,
+} from "../../domain/sandboxes/execution.ts";
+import type { SandboxFiles } from "../../domain/sandboxes/files.ts";
+import type {
+  RunningExecution,
+  SandboxChange,
+  SandboxHandle,
+  SandboxMeasurement,
+} from "../../domain/sandboxes/host.ts";
+import {
+  expiresAtMs,
+  type Sandbox,
+  type SandboxEndReason,
+  type SandboxEvidence,
+  SandboxRefused,
+} from "../../domain/sandboxes/sandbox.ts";
+import type { Budget, Release } from "../../fairness/budget.ts";
+import type { Languages } from "../../languages/load.ts";
+import type { Store } from "../../store/store.ts";
+import { type AccountUse, Attachments, type Taken } from "./attachments.ts";
+import type { HeldBox } from "./engine.ts";
+import { filesOf, type SandboxFileClient } from "./files.ts";
+import { IdleClock } from "./idle-clock.ts";
+import { Run } from "./run.ts";
+import { cleaningStep, stepsOf } from "./steps.ts";
+
+/** How long the end of a sandbox waits for the reports of its executions, which it has killed. */
+const REPORTS_MS = 3_000;
+/** The most bytes of output that are stored of the executions of one sandbox; the oldest are deleted. The newest one is always kept. */
+const STORED_BYTES = 16 * 1_048_576;
+/** The most input that waits for one program. */
+const INPUT_BYTES = EXECUTION_BOUNDS.waitingInputBytes;
+/** Of its memory, how much the files of a sandbox may take before it ends, when the kernel has killed a process for its limit. */
+const FILES_SHARE = 0.9;
+
+export interface LivingSandboxOptions {
+  readonly sandbox: Sandbox;
+  readonly env: Readonly<Record<string, string>>;
+  readonly box: HeldBox;
+  readonly store: Pick<Store, "sandboxes">;
+  readonly languages: Pick<Languages, "resolve">;
+  readonly account: AccountUse;
+  /** Connections to boxes, of all sandboxes of the process. */
+  readonly connections: Budget;
+  /** Memory of this process for output and input of executions. */
+  readonly buffers: Budget;
+  readonly log: Logger;
+  readonly meter: Meter;
+  /** Called when the sandbox has ended, which is durable then. */
+  readonly onEnded: () => void;
+}
+
+/** A sandbox whose box is in this machine. */
+export class LivingSandbox implements SandboxHandle {
+  readonly files: SandboxFiles;
+  readonly #options: LivingSandboxOptions;
+  readonly #attachments: Attachments;
+  readonly #fileClient: SandboxFileClient;
+  readonly #runs = new Map<number, Run>();
+  /** The executions whose end is stored, oldest first, with the bytes of their output. */
+  readonly #stored: { readonly number: number; readonly bytes: number }[] = [];
+  readonly #idle: IdleClock;
+  #sandbox: Sandbox;
+  #number = 0;
+  #oomKills = 0;
+  /** Changes of the state, one after the other. */
+  #changes: Promise<unknown> = Promise.resolve();
+  #ending: { readonly reason: SandboxEndReason; readonly ended: Promise<Sandbox> } | null = null;
+  #isLost = false;
+
+  constructor(options: LivingSandboxOptions) {
+    this.#options = options;
+    this.#sandbox = options.sandbox;
+    const { box, account, connections: machine } = options;
+    this.#attachments = new Attachments({ box, accountId: options.sandbox.accountId, machine, account });
+    this.#idle = new IdleClock(performance.now());
+    this.#fileClient = filesOf({ take: () => this.#take(), limits: options.sandbox.limits, use: () => this.use() });
+    this.files = this.#fileClient.files;
+    box.onLost((error) => {
+      this.#isLost = true;
+      options.log.error({ err: error, sandbox: this.#sandbox.id }, "the box of a sandbox was lost");
+      void this.endFor("worker_lost");
+    });
+  }
+
+  get sandbox(): Sandbox {
+    return this.#sandbox;
+  }
+
+  use(): () => void {
+    return this.#idle.use();
+  }
+
+  async execute(request: ExecutionRequest, keyId = this.#sandbox.keyId): Promise<RunningExecution> {
+    this.#mustRun();
+    const { store, languages, log, meter, env } = this.#options;
+    const { id, limits } = this.#sandbox;
+    const language = request.language === undefined ? null : (languages.resolve(request.language) ?? null);
+    const number = ++this.#number;
+    const steps = stepsOf(request, { limits, env }, language, number);
+    const release = this.#reserve(
+      steps.execute.limits.stdoutBytes + steps.execute.limits.stderrBytes,
+      steps.execute.live,
+    );
+    const done = this.use();
+    let taken: Taken;
+    try {
+      taken = await this.#take();
+    } catch (error) {
+      release();
+      done();
+      throw error;
+    }
+    const startedAt = performance.now();
+    const execution: Execution = { ...newExecution(this.#sandbox, number, request, Date.now()), keyId };
+    const stored = store.sandboxes.begin(execution, this.#sandbox.worker);
+    stored.catch(() => {}); // reported below
+    const run = new Run({
+      execution,
+      steps,
+      taken,
+      sandboxMemoryBytes: limits.memoryBytes,
+      isPaused: () => this.#sandbox.state === "paused",
+      oomKills: { known: () => this.#oomKills, read: () => this.#readOomKills() },
+      onFailure: (error) => log.error({ err: error, sandbox: id, execution: number }, "an execution was lost"),
+      store: async (ended, bytes) => {
+        await this.#storeEnd(ended, bytes, stored);
+        meter.time("executionRan", {}, secondsSince(startedAt));
+        meter.count("executionsEnded", { verdict: ended.outcome?.result.verdict ?? "IE" });
+        this.#runs.delete(number);
+        release();
+        done();
+        if (steps.codeDirectory !== null && !request.background) void this.#clean(steps.codeDirectory);
+      },
+    });
+    this.#runs.set(number, run);
+    let isStored = false;
+    try {
+      isStored = await stored;
+    } finally {
+      // The client hears of no execution that is not stored, so it does not go on either.
+      if (!isStored) run.killFor("worker_lost");
+    }
+    if (!isStored) {
+      void this.endFor("worker_lost");
+      throw this.#refusal("worker_lost");
+    }
+    return run;
+  }
+
+  execution(number: number): RunningExecution | null {
+    return this.#runs.get(number) ?? null;
+  }
+
+  pause(): Promise<Sandbox> {
+    return this.#change(async () => {
+      if (this.#sandbox.state === "paused") return this.#sandbox;
+      await this.#options.box.pause();
+      this.#idle.stop(performance.now());
+      return await this.#update({ state: "paused" });
+    });
+  }
+
+  resume(): Promise<Sandbox> {
+    return this.#change(async () => {
+      if (this.#sandbox.state !== "paused") return this.#sandbox;
+      await this.#options.box.resume();
+      this.#idle.start(performance.now());
+      return await this.#update({ state: "running" });
+    });
+  }
+
+  change(change: SandboxChange): Promise<Sandbox> {
+    return this.#change(() => this.#update(change));
+  }
+
+  end(): Promise<Sandbox> {
+    return this.endFor("client");
+  }
+
+  async measure(): Promise<SandboxMeasurement> {
+    this.#mustLive();
+    const measured = await this.#options.box.measure();
+    this.#oomKills = Math.max(this.#oomKills, measured.oomKills);
+    return measured;
+  }
+
+  /** Ends the sandbox. It resolves when it is removed and that is durable. If it is ending already, the first reason stays. */
+  endFor(reason: SandboxEndReason): Promise<Sandbox> {
+    this.#ending ??= { reason, ended: this.#end(reason) };
+    return this.#ending.ended;
+  }
+
+  /** Looks at the clocks of the sandbox, and ends it if one of them says so. @param nowMs since the epoch. @param steadyMs of performance.now(). */
+  async tick(nowMs: number, steadyMs: number): Promise<void> {
+    if (this.#ending) return;
+    if (nowMs >= (expiresAtMs(this.#sandbox) ?? nowMs)) {
+      await this.endFor("lifetime");
+      return;
+    }
+    const measure = async () => (await this.measure()).cpuUsec;
+    if (await this.#idle.isOver(this.#sandbox.idleSecs * 1000, steadyMs, measure)) await this.endFor("idle");
+  }
+
+  /** Frees the connections that wait for executions. */
+  closeIdle(): void {
+    this.#attachments.closeIdle();
+  }
+
+  #reserve(outputBytes: number, isLive: boolean): Release {
+    const { buffers } = this.#options;
+    const release = buffers.take(this.#sandbox.accountId, outputBytes + (isLive ? INPUT_BYTES : 0));
+    if (!release) throw new SandboxRefused("executionsFull");
+    return release;
+  }
+
+  async #take(): Promise<Taken> {
+    this.#mustRun();
+    const taken = await this.#attachments.take();
+    try {
+      this.#mustRun(); // it can have been paused or ended meanwhile
+    } catch (error) {
+      taken.give(true);
+      throw error;
+    }
+    return taken;
+  }
+
+  #mustLive(): void {
+    if (this.#ending) throw this.#refusal(this.#ending.reason);
+  }
+
+  #mustRun(): void {
+    this.#mustLive();
+    if (this.#sandbox.state === "paused") throw new SandboxRefused("sandboxPaused");
+  }
+
+  #refusal(reason: SandboxEndReason): SandboxRefused {
+    return new SandboxRefused("sandboxEnded", { reason });
+  }
+
+  #change(change: () => Promise<Sandbox>): Promise<Sandbox> {
+    const done = this.#changes.then(() => {
+      this.#mustLive();
+      return change();
+    });
+    this.#changes = done.catch(() => {});
+    return done;
+  }
+
+  async #update(update: Parameters<Store["sandboxes"]["update"]>[2]): Promise<Sandbox> {
+    const { id, worker } = this.#sandbox;
+    const sandbox = await this.#options.store.sandboxes.update(id, worker, update);
+    if (!sandbox) {
+      void this.endFor("worker_lost");
+      throw this.#refusal("worker_lost");
+    }
+    this.#sandbox = sandbox;
+    return sandbox;
+  }
+
+  async #readOomKills(): Promise<number> {
+    try {
+      const { memoryBytes, diskBytes, oomKills } = await this.measure();
+      const isFull = diskBytes > FILES_SHARE * this.#sandbox.limits.memoryBytes;
+      if (oomKills > 0 && isFull && memoryBytes > FILES_SHARE * this.#sandbox.limits.memoryBytes)
+        void this.endFor("memory");
+    } catch {
+      // The sandbox has ended meanwhile: what is known stays.
+    }
+    return this.#oomKills;
+  }
+
+  async #storeEnd(ended: Execution, bytes: number, begun: Promise<boolean>): Promise<void> {
+    const { store, log } = this.#options;
+    try {
+      if (!(await begun)) return;
+      this.#stored.push({ number: ended.number, bytes });
+      await store.sandboxes.endExecution({ execution: ended, dropTo: this.#drop() });
+    } catch (error) {
+      // The end of the sandbox, or the sweep, then ends it as lost.
+      log.error(
+        { err: error, sandbox: ended.sandboxId, execution: ended.number },
+        "the end of an execution was not stored",
+      );
+    }
+  }
+
+  /** @returns the number up to which ended executions are deleted, so that those that stay are few enough and small enough. */
+  #drop(): number {
+    let bytes = 0;
+    let from = this.#stored.length;
+    while (from > 0 && this.#stored.length - from < EXECUTION_BOUNDS.stored) {
+      bytes += this.#stored[from - 1]?.bytes ?? 0;
+      if (bytes > STORED_BYTES && from < this.#stored.length) break;
+      from--;
+    }
+    const dropped = this.#stored.splice(0, from);
+    return dropped.reduce((most, { number }) => Math.max(most, number), 0);
+  }
+
+  /** Removes the directory of code that has run. Its programs can have removed it, or filled the sandbox: then it stays. */
+  async #clean(directory: string): Promise<void> {
+    try {
+      const taken = await this.#take();
+      let isClean = false;
+      try {
+        await taken.box.run(cleaningStep(directory, this.#sandbox.limits), () => {});
+        isClean = true;
+      } finally {
+        taken.give(isClean);
+      }
+    } catch (error) {
+      this.#options.log.debug({ err: error, sandbox: this.#sandbox.id }, "the directory of code was not removed");
+    }
+  }
+
+  async #end(reason: SandboxEndReason): Promise<Sandbox> {
+    const { box, store, log, meter, onEnded } = this.#options;
+    const { id, worker } = this.#sandbox;
+    await this.#changes; // a change under way must not be stored after the end
+    this.#attachments.close();
+    this.#fileClient.close();
+    for (const run of this.#runs.values()) run.killFor(reason);
+    await inTime(Promise.all([...this.#runs.values()].map(({ ended }) => ended)), REPORTS_MS);
+    let teardown: TeardownReport | null = null;
+    try {
+      if (!this.#isLost) teardown = await box.end();
+    } catch (error) {
+      log.error({ err: error, sandbox: id }, "the box of a sandbox was not removed cleanly");
+    }
+    // The box is gone, so what still ran has now ended.
+    await inTime(Promise.all([...this.#runs.values()].map(({ ended }) => ended)), REPORTS_MS);
+    const evidence: SandboxEvidence | null = this.#sandbox.evidence && { ...this.#sandbox.evidence, teardown };
+    const endedAtMs = Date.now();
+    try {
+      const ended = await store.sandboxes.end(id, worker, { reason, endedAtMs, evidence });
+      this.#sandbox = ended ?? (await store.sandboxes.get(id, this.#sandbox.accountId)) ?? this.#sandbox;
+    } catch (error) {
+      // Its lease expires, and the sweep ends it in the database.
+      log.error({ err: error, sandbox: id }, "the end of a sandbox was not stored");
+      this.#sandbox = { ...this.#sandbox, state: "ended", endReason: reason, endedAtMs, evidence };
+    }
+    meter.count("sandboxesEnded", { reason });
+    onEnded();
+    return this.#sandbox;
+  }
+}
+
+/** Waits for a promise that never rejects, at most so long. */
+async function inTime(promise: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([promise, late]);
+  clearTimeout(timer);
+}

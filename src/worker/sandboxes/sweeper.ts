@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import type { Store } from "../../store/store.ts";
+
+export interface SandboxSweeperOptions {
+  readonly store: Pick<Store, "sandboxes" | "manyProcesses">;
+  readonly leaseMs: number;
+  readonly log: Logger;
+}
+
+/**
+ * Ends sandboxes in the database that no process has any more. With one process, these are all that an earlier process left; otherwise,
+ * those whose lease has expired.
+ */
+export class SandboxSweeper {
+  readonly #options: SandboxSweeperOptions;
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<void>;
+
+  private constructor(options: SandboxSweeperOptions) {
+    this.#options = options;
+    this.#running = this.#run();
+  }
+
+  /** Begins after the first sweep, so that no sandbox of an earlier process counts for the quotas. @throws if the database cannot be used. */
+  static async start(options: SandboxSweeperOptions): Promise<SandboxSweeper> {
+    await sweepAll(options, !options.store.manyProcesses);
+    return new SandboxSweeper(options);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { leaseMs, log, store } = this.#options;
+    if (!store.manyProcesses) return;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await sleep(leaseMs, undefined, { signal }).catch(() => {});
+      if (signal.aborted) return;
+      await sweepAll(this.#options, false).catch((error: unknown) =>
+        log.error({ err: error }, "lost sandboxes could not be ended; trying again later"),
+      );
+    }
+  }
+}
+
+async function sweepAll({ store, log }: SandboxSweeperOptions, all: boolean): Promise<void> {
+  let ended = 0;
+  for (let more = true; more; ) {
+    const swept = await store.sandboxes.sweep(all);
+    ended += swept;
+    more = swept > 0;
+  }
+  if (ended > 0) log.warn({ sandboxes: ended }, "sandboxes of a lost process ended");
+}

@@ -1,0 +1,294 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { test } from "node:test";
+import { internalError } from "../../../src/domain/outcome.ts";
+import { type Execution, newExecution } from "../../../src/domain/sandboxes/execution.ts";
+import {
+  newSandbox,
+  type Sandbox,
+  type SandboxEvidence,
+  type SandboxRequest,
+  sandboxRequestHash,
+} from "../../../src/domain/sandboxes/sandbox.ts";
+import type { Store } from "../../../src/store/store.ts";
+import { callerOf, sandboxRequest, shellRequest } from "../../support/sandboxes/caller.ts";
+import { addKey, onEachDatabase, START_MS } from "../../support/store/temporary.ts";
+import { addEndpoint, addProject, deliveryBudget } from "../../support/webhooks/project.ts";
+
+type Key = Awaited<ReturnType<typeof addKey>>;
+
+const MIB = 1_048_576;
+const EVIDENCE: SandboxEvidence = { controls: ["seccomp_filter"], controlsMissing: [], teardown: null };
+
+interface Options extends Partial<SandboxRequest> {
+  readonly worker?: string;
+  readonly idempotencyKey?: string;
+  readonly leaseUntilMs?: number;
+  readonly onlyKnown?: boolean;
+  readonly projectId?: string;
+}
+
+function create(store: Store, key: Key, options: Options = {}) {
+  const { worker = "here", idempotencyKey, leaseUntilMs = START_MS + 1_000, onlyKnown = false, projectId, ...rest } = options;
+  const request = sandboxRequest(rest);
+  return store.sandboxes.create({
+    sandbox: newSandbox(request, callerOf(key, projectId ?? null), worker, START_MS),
+    idempotency: idempotencyKey === undefined ? null : { key: idempotencyKey, requestHash: sandboxRequestHash(request) },
+    leaseUntilMs,
+    onlyKnown,
+  });
+}
+
+/** Creates a sandbox that runs. */
+async function running(store: Store, key: Key, options: Options = {}): Promise<Sandbox> {
+  const before = await ids(store, key);
+  assert.equal((await create(store, key, options)).kind, "created");
+  const [id = ""] = (await ids(store, key)).filter((one) => !before.includes(one));
+  const sandbox = await store.sandboxes.update(id, options.worker ?? "here", {
+    state: "running",
+    startedAtMs: START_MS + 1,
+    evidence: EVIDENCE,
+  });
+  assert.ok(sandbox);
+  return sandbox;
+}
+
+async function ids(store: Store, key: Key): Promise<string[]> {
+  return (await store.sandboxes.list(key.accountId, { max: 100 })).sandboxes.map(({ id }) => id);
+}
+
+function ended(execution: Execution, changes: Partial<Execution> = {}): Execution {
+  const outcome = {
+    ...internalError("lost"),
+    output: { stdout: Buffer.from("out"), stderr: Buffer.from([0xff]), integrity: "complete" as const },
+  };
+  return { ...execution, status: "error", completedAtMs: START_MS + 5, outcome, processesLeft: 2, ...changes };
+}
+
+onEachDatabase((temporaryStore) => {
+  test("a sandbox is read as it was stored, by its own account alone", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "one");
+    const other = await addKey(store, "two");
+    const sandbox = await running(store, key, { metadata: { task: "build" }, idleSecs: 7 });
+    assert.deepEqual(await store.sandboxes.get(sandbox.id, key.accountId), sandbox);
+    assert.deepEqual(
+      [sandbox.state, sandbox.metadata, sandbox.idleSecs, sandbox.startedAtMs, sandbox.evidence, sandbox.limits],
+      ["running", { task: "build" }, 7, START_MS + 1, EVIDENCE, sandboxRequest().limits],
+    );
+    assert.equal(await store.sandboxes.get(sandbox.id, other.accountId), null);
+    assert.equal(await store.sandboxes.executions(sandbox.id, other.accountId, { max: 5 }), null);
+    assert.deepEqual((await store.sandboxes.list(other.accountId, { max: 5 })).sandboxes, []);
+    assert.equal(await store.sandboxes.get("no-id", key.accountId), null);
+  });
+
+  test("an account gets as many sandboxes and as much memory as its tier permits, however many ask at once", async (t) => {
+    const { store } = await temporaryStore(t);
+    await store.tiers.set(
+      { name: "beta", requestsPerMinute: 60, concurrency: 10, sandboxes: 3, sandboxMemoryBytes: 1024 * MIB },
+      "test",
+    );
+    const key = await addKey(store, "one");
+    const stranger = await addKey(store, "two");
+    const small = { limits: { ...sandboxRequest().limits, memoryBytes: 64 * MIB } };
+    const created = await Promise.all(Array.from({ length: 8 }, () => create(store, key, small)));
+    assert.equal(created.filter(({ kind }) => kind === "created").length, 3);
+    assert.deepEqual(created.find(({ kind }) => kind === "quota"), { kind: "quota", what: "sandboxes", most: 3 });
+    assert.equal((await create(store, stranger, small)).kind, "created");
+    const [first = ""] = await ids(store, key);
+    await store.sandboxes.end(first, "here", { reason: "client", endedAtMs: START_MS, evidence: null });
+    const large = { limits: { ...sandboxRequest().limits, memoryBytes: 897 * MIB } };
+    assert.deepEqual(await create(store, key, large), { kind: "quota", what: "memory", most: 1024 * MIB });
+    const fits = { limits: { ...sandboxRequest().limits, memoryBytes: 896 * MIB } };
+    const last = await create(store, key, fits);
+    assert.deepEqual(last, {
+      kind: "created",
+      quota: { sandboxes: 3, memoryBytes: 1024 * MIB, executions: 16 },
+    });
+  });
+
+  test("an idempotency key creates one sandbox, also while there is no room, and refuses another request", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "one");
+    const idempotencyKey = randomUUID();
+    assert.deepEqual(await create(store, key, { idempotencyKey, onlyKnown: true }), { kind: "unknown" });
+    const all = await Promise.all(Array.from({ length: 4 }, () => create(store, key, { idempotencyKey })));
+    assert.deepEqual(all.map(({ kind }) => kind).sort(), ["created", "duplicate", "duplicate", "duplicate"]);
+    const again = await create(store, key, { idempotencyKey, onlyKnown: true });
+    assert.deepEqual(again.kind === "duplicate" && again.sandbox.id, (await ids(store, key))[0]);
+    assert.deepEqual(await create(store, key, { idempotencyKey, idleSecs: 9 }), { kind: "conflict" });
+    assert.equal((await create(store, await addKey(store, "two"), { idempotencyKey, idleSecs: 9 })).kind, "created");
+  });
+
+  test("a revoked key and a suspended account create no sandbox", async (t) => {
+    const { store } = await temporaryStore(t);
+    const [revoked, suspended] = [await addKey(store, "one"), await addKey(store, "two")];
+    await store.keys.revoke(revoked.keyId, "test");
+    await store.accounts.setSuspended(suspended.accountId, true, "test");
+    assert.deepEqual(await create(store, revoked), { kind: "revoked" });
+    assert.deepEqual(await create(store, suspended), { kind: "suspended" });
+  });
+
+  test("only the worker that has a sandbox changes it, and only until it has ended", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "one");
+    const { id } = await running(store, key);
+    const end = { reason: "client", endedAtMs: START_MS + 9, evidence: { ...EVIDENCE, controls: ["all"] } } as const;
+    assert.equal(await store.sandboxes.update(id, "elsewhere", { state: "paused" }), null);
+    assert.equal(await store.sandboxes.end(id, "elsewhere", end), null);
+    assert.equal((await store.sandboxes.update(id, "here", { state: "paused", lifetimeSecs: 99 }))?.lifetimeSecs, 99);
+    const last = await store.sandboxes.end(id, "here", end);
+    assert.deepEqual(
+      [last?.state, last?.endReason, last?.endedAtMs, last?.evidence],
+      ["ended", "client", START_MS + 9, end.evidence],
+    );
+    assert.equal(await store.sandboxes.update(id, "here", { state: "running" }), null);
+    assert.equal(await store.sandboxes.end(id, "here", { ...end, reason: "idle" }), null);
+    assert.deepEqual(await store.sandboxes.get(id, key.accountId), last);
+  });
+
+  test("executions are stored with their outcomes, and lists have them without outputs", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "one");
+    const sandbox = await running(store, key);
+    const first = newExecution(sandbox, 1, shellRequest("ls", { cwd: "src", background: true }), START_MS + 2);
+    const argv = { kind: "argv", argv: ["make", "all"] } as const;
+    const second = newExecution(sandbox, 2, { ...shellRequest(""), ...argv }, START_MS + 3);
+    const begun = await Promise.all([first, second].map((one) => store.sandboxes.begin(one, "here")));
+    assert.deepEqual(begun, [true, true]);
+    assert.equal(await store.sandboxes.begin({ ...first, number: 3 }, "elsewhere"), false);
+    assert.deepEqual(await store.sandboxes.execution(sandbox.id, key.accountId, 1), first);
+    await store.sandboxes.endExecution({ execution: ended(second), dropTo: 0 });
+    assert.deepEqual(await store.sandboxes.execution(sandbox.id, key.accountId, 2), ended(second));
+    const page = await store.sandboxes.executions(sandbox.id, key.accountId, { max: 1 });
+    assert.deepEqual(page?.executions.map(({ number, outcome }) => [number, outcome?.output]), [[2, null]]);
+    assert.equal(page?.next, 2);
+    const rest = await store.sandboxes.executions(sandbox.id, key.accountId, { max: 1, before: 2 });
+    assert.deepEqual(rest, { executions: [first], next: null });
+    assert.equal(await store.sandboxes.execution(sandbox.id, (await addKey(store, "two")).accountId, 1), null);
+  });
+
+  test("old executions of a sandbox are deleted, but none that runs", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "one");
+    const sandbox = await running(store, key);
+    const all = [1, 2, 3, 4].map((number) => newExecution(sandbox, number, shellRequest("ls"), START_MS));
+    for (const one of all) await store.sandboxes.begin(one, "here");
+    for (const one of all.slice(1, 3)) await store.sandboxes.endExecution({ execution: ended(one), dropTo: 0 });
+    await store.sandboxes.endExecution({ execution: ended(all[3] as Execution), dropTo: 2 });
+    const left = await store.sandboxes.executions(sandbox.id, key.accountId, { max: 9 });
+    assert.deepEqual(left?.executions.map(({ number }) => number), [4, 3, 1]);
+  });
+
+  test("the end of a sandbox ends executions that still ran as errors of the platform, once", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "one");
+    const sandbox = await running(store, key);
+    const execution = newExecution(sandbox, 1, shellRequest("sleep 9"), START_MS);
+    await store.sandboxes.begin(execution, "here");
+    await store.sandboxes.end(sandbox.id, "here", { reason: "lifetime", endedAtMs: START_MS + 7, evidence: null });
+    const lost = await store.sandboxes.execution(sandbox.id, key.accountId, 1);
+    assert.deepEqual([lost?.status, lost?.outcome?.result.verdict, lost?.completedAtMs], ["error", "IE", START_MS + 7]);
+    await store.sandboxes.endExecution({ execution: ended(execution), dropTo: 0 });
+    assert.deepEqual(await store.sandboxes.execution(sandbox.id, key.accountId, 1), lost);
+    assert.equal(await store.sandboxes.begin({ ...execution, number: 2 }, "here"), false);
+  });
+
+  test("a sandbox whose lease expired ends as lost, and its worker learns that at the next renewal", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const key = await addKey(store, "one");
+    const lost = await running(store, key, { worker: "dead" });
+    const kept = await running(store, key);
+    clock.nowMs += 900;
+    const [renewed, ...others] = await store.sandboxes.renew("here", clock.nowMs + 1_000);
+    assert.deepEqual([renewed?.id, renewed?.isSuspended, others], [kept.id, false, []]);
+    assert.equal(await store.sandboxes.sweep(false), 0);
+    clock.nowMs += 200;
+    await store.accounts.setSuspended(key.accountId, true, "test");
+    assert.deepEqual([await store.sandboxes.sweep(false), await store.sandboxes.sweep(false)], [1, 0]);
+    assert.deepEqual((await store.sandboxes.get(lost.id, key.accountId))?.endReason, "worker_lost");
+    assert.deepEqual(await store.sandboxes.renew("dead", clock.nowMs + 1_000), []);
+    assert.equal((await store.sandboxes.renew("here", clock.nowMs + 1_000))[0]?.isSuspended, true);
+    assert.equal(await store.sandboxes.sweep(true), 1);
+    assert.equal((await store.sandboxes.get(kept.id, key.accountId))?.endReason, "worker_lost");
+  });
+
+  test("a list is newest first, in pages, by state and metadata", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "one");
+    const made: string[] = [];
+    for (let n = 0; n < 5; n++) made.unshift((await running(store, key, { metadata: { parity: String(n % 2) } })).id);
+    await store.sandboxes.update(made[1] ?? "", "here", { state: "paused" });
+    const listed: string[] = [];
+    for (let before: number | undefined; ; ) {
+      const page = await store.sandboxes.list(key.accountId, { max: 2, before });
+      listed.push(...page.sandboxes.map(({ id }) => id));
+      if (page.next === null) break;
+      before = page.next;
+    }
+    assert.deepEqual(listed, made);
+    const odd = await store.sandboxes.list(key.accountId, { max: 9, metadata: { parity: "1" } });
+    assert.deepEqual(odd.sandboxes.map(({ id }) => id), [made[1], made[3]]);
+    const paused = await store.sandboxes.list(key.accountId, { max: 9, state: "paused", metadata: { parity: "1" } });
+    assert.deepEqual(paused.sandboxes.map(({ id }) => id), [made[1]]);
+    assert.deepEqual((await store.sandboxes.list(key.accountId, { max: 9, metadata: { other: "1" } })).sandboxes, []);
+  });
+
+  test("a purge deletes ended sandboxes with their executions, in parts, and nothing that lives", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "one");
+    const [old, young, alive] = [await running(store, key), await running(store, key), await running(store, key)];
+    for (let number = 1; number <= 5; number++) {
+      const one = newExecution(old, number, shellRequest("ls"), START_MS);
+      await store.sandboxes.begin(one, "here");
+      await store.sandboxes.endExecution({ execution: ended(one), dropTo: 0 });
+    }
+    await store.sandboxes.end(old.id, "here", { reason: "client", endedAtMs: START_MS + 10, evidence: null });
+    await store.sandboxes.end(young.id, "here", { reason: "client", endedAtMs: START_MS + 20, evidence: null });
+    const steps: number[] = [];
+    for (let deleted = 9; deleted > 0; ) {
+      deleted = await store.retention.purge(START_MS + 10, 2);
+      steps.push(deleted);
+    }
+    assert.deepEqual(steps, [2, 2, 2, 0]);
+    assert.deepEqual(await ids(store, key), [alive.id, young.id]);
+    assert.equal(await store.retention.erase(key.accountId, START_MS + 20, 9), 1);
+    assert.deepEqual([await ids(store, key), await store.retention.unended(key.accountId)], [[alive.id], 1]);
+  });
+
+  test("the end of a sandbox, and of an execution in the background, reaches the endpoints of the project", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const project = await addProject(store);
+    const { id: endpointId } = await addEndpoint(store, project);
+    const key = { ...project.key, hash: "" };
+    const sandbox = await running(store, key, { projectId: project.id });
+    for (const [number, background] of [
+      [1, false],
+      [2, true],
+    ] as const) {
+      const one = newExecution(sandbox, number, shellRequest("x", { background }), START_MS);
+      await store.sandboxes.begin(one, "here");
+      await store.sandboxes.endExecution({ execution: ended(one), dropTo: 0 });
+    }
+    await store.sandboxes.end(sandbox.id, "here", { reason: "idle", endedAtMs: START_MS + 9, evidence: null });
+    clock.nowMs += 10;
+    const claims = await store.deliveries.claimDue({ ...deliveryBudget(9), leaseMs: 1_000 });
+    const bodies = await Promise.all(
+      claims.map(async (claim) => {
+        const message = await store.deliveries.message(claim);
+        assert.ok(message && "body" in message);
+        return { claim, body: JSON.parse(message.body.toString("utf8")) };
+      }),
+    );
+    assert.deepEqual(
+      bodies.map(({ claim, body }) => [claim.endpoint.id, claim.messageId, claim.kind, body.type]),
+      [
+        [endpointId, `${sandbox.id}.2`, "result", "execution.completed"],
+        [endpointId, sandbox.id, "result", "sandbox.ended"],
+      ],
+    );
+    const [execution, end] = bodies.map(({ body }) => body);
+    assert.deepEqual([execution.data.number, execution.data.result.verdict, "output" in execution.data], [2, "IE", false]);
+    assert.deepEqual([end.data.id, end.data.end_reason], [sandbox.id, "idle"]);
+  });
+});
