@@ -14,16 +14,10 @@ export const EXECUTION_SIGNALS = {
   SIGHUP: 1,
   SIGINT: 2,
   SIGQUIT: 3,
-  SIGABRT: 6,
   SIGKILL: 9,
   SIGUSR1: 10,
   SIGUSR2: 12,
-  SIGALRM: 14,
   SIGTERM: 15,
-  SIGCONT: 18,
-  SIGSTOP: 19,
-  SIGTSTP: 20,
-  SIGWINCH: 28,
 } as const;
 export type SignalName = keyof typeof EXECUTION_SIGNALS;
 export const SIGNAL_NAMES = Object.keys(EXECUTION_SIGNALS) as readonly SignalName[];
@@ -33,10 +27,12 @@ export const EXECUTION_BOUNDS = {
   /** Input at the start. */
   stdinBytes: 1_048_576,
   codeBytes: 1_048_576,
-  /** Arguments, or the shell command, in bytes of UTF-8. */
+  /** All arguments, and each of them or the shell command, in bytes of UTF-8. */
   argvBytes: 131_072,
-  arguments: 1_024,
-  env: { entries: 64, bytes: 32_768 },
+  argumentBytes: 65_536,
+  arguments: 128,
+  /** Each name with its value, and all of them, in bytes of UTF-8. */
+  env: { entries: 20, variableBytes: 16_000, bytes: 32_768 },
   cwdBytes: 4_096,
   /** Input in one request. */
   inputBytes: 1_048_576,

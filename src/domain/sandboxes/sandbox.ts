@@ -43,7 +43,8 @@ export const SANDBOX_BOUNDS = {
   lifetimeSecs: { least: 1, most: 86_400, default: 3_600 },
   idleSecs: { least: 1, most: 86_400, default: 600 },
   metadata: { entries: 32, keyCharacters: 64, valueCharacters: 512 },
-  env: { entries: 64, bytes: 32_768 },
+  /** Each name with its value, and all of them, in bytes of UTF-8. */
+  env: { entries: 20, variableBytes: 16_000, bytes: 32_768 },
 } as const;
 
 /** A validated request for a sandbox. */

@@ -30,11 +30,13 @@ export interface HeldBox {
   end(): Promise<TeardownReport>;
   /** Calls the listener once if the box is lost without `end`. */
   onLost(listener: (error: Error) => void): void;
+  /** Calls the listener each time the kernel has killed a process because the box as a whole had no memory left. */
+  onMemory(listener: () => void): void;
 }
 
 /** A step in a kept box. */
 export interface BoxStep {
-  /** The program, by an absolute path or one relative to `cwd`, and its arguments. */
+  /** The program and its arguments. A program without a slash is looked for in the directories of PATH. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly limits: Limits;
@@ -54,7 +56,7 @@ export type BoxReport = StepReport & {
   readonly processesLeft: number;
 };
 
-/** Takes output. With `paced`, no more comes until it has resolved. */
+/** Takes output; the bytes are valid only until it has returned or resolved. With `paced`, no more comes until then. */
 export type OnOutput = (stream: "stdout" | "stderr", bytes: Buffer) => void | Promise<void>;
 
 export interface AttachedBox {

@@ -7,10 +7,13 @@ import type { BoxReport } from "./engine.ts";
 
 const SIGKILL = 9;
 
+/** `request`: a client asked to kill the execution. */
+export type Killed = "request" | SandboxEndReason;
+
 /** What the worker knows about the end of an execution besides the reports. */
 export interface ExecutionFacts {
-  /** Why the worker killed it; null: it did not. */
-  readonly killedFor: "client" | SandboxEndReason | null;
+  /** Why the worker killed it: a client asked for that, or the sandbox ended. Null: it did not. */
+  readonly killedFor: Killed | null;
   /** Whether the sandbox reached its own memory limit, and the kernel killed a process for that, while the execution ran. */
   readonly isSandboxOutOfMemory: boolean;
   readonly sandboxMemoryBytes: number;
@@ -51,7 +54,7 @@ function resultOf(report: BoxReport, facts: ExecutionFacts): RunVerdict | null {
   const { killedFor } = facts;
   if (report.killReason === "client" && killedFor !== null) {
     const result = judgeStep({ ...report, killReason: "none", sentSignal: SIGKILL });
-    if (killedFor === "client" || result.verdict !== "SIG") return result;
+    if (killedFor === "request" || result.verdict !== "SIG") return result;
     return { ...result, errorMessage: `killed, because the sandbox ended: ${SANDBOX_END_REASONS[killedFor]}` };
   }
   if (report.oomKills > 0 && facts.isSandboxOutOfMemory) {

@@ -6,11 +6,11 @@ import {
   type SignalName,
 } from "../../domain/sandboxes/execution.ts";
 import type { ExecutionEvent, RunningExecution } from "../../domain/sandboxes/host.ts";
-import { type SandboxEndReason, SandboxRefused } from "../../domain/sandboxes/sandbox.ts";
+import { SandboxRefused } from "../../domain/sandboxes/sandbox.ts";
 import type { Taken } from "./attachments.ts";
 import type { BoxReport, BoxStep } from "./engine.ts";
 import { ExecutionLog } from "./execution-log.ts";
-import { executionOutcome } from "./outcome.ts";
+import { executionOutcome, type Killed } from "./outcome.ts";
 import type { ExecutionSteps } from "./steps.ts";
 
 export interface RunOptions {
@@ -20,10 +20,7 @@ export interface RunOptions {
   readonly sandboxMemoryBytes: number;
   /** Whether the sandbox is paused now. */
   readonly isPaused: () => boolean;
-  /**
-   * How often the kernel had killed a process because the sandbox reached its own memory limit, when that was last read, and reads it
-   * again. Zero if it cannot be read.
-   */
+  /** How often the kernel has killed a process because the sandbox had no memory left. `read` waits until all kills so far are known. */
   readonly oomKills: { known(): number; read(): Promise<number> };
   /** Called with what the platform could not do. */
   readonly onFailure: (error: unknown) => void;
@@ -41,11 +38,12 @@ export class Run implements RunningExecution {
   readonly #started = Promise.withResolvers<void>();
   #execution: Execution;
   #state: "preparing" | "running" | "ended" = "preparing";
-  #killedFor: "client" | SandboxEndReason | null = null;
+  #killedFor: Killed | null = null;
   /** Input that waits: bytes, and the end of the last call. */
   #waitingBytes = 0;
   #inputs: Promise<unknown> = Promise.resolve();
   #isInputOver = false;
+  #isStepRunning = false;
 
   constructor(options: RunOptions) {
     this.#options = options;
@@ -94,15 +92,15 @@ export class Run implements RunningExecution {
 
   async kill(): Promise<void> {
     this.#mustRun();
-    this.killFor("client");
+    this.killFor("request");
     await this.ended;
   }
 
   /** Kills it, and says why in its record. */
-  killFor(reason: "client" | SandboxEndReason): void {
+  killFor(reason: Killed): void {
     if (this.#state === "ended") return;
     this.#killedFor ??= reason;
-    this.#options.taken.box.kill();
+    if (this.#isStepRunning) this.#options.taken.box.kill();
   }
 
   #mustRun(): void {
@@ -140,7 +138,8 @@ export class Run implements RunningExecution {
     let isClean = false;
     try {
       if (steps.prepare) reports.prepare = await this.#step(steps.prepare);
-      if (!this.#killedFor && (!reports.prepare || isSuccess(reports.prepare))) {
+      if (!reports.prepare || isSuccess(reports.prepare)) {
+        if (this.#killedFor) throw new Error("the execution was ended before its program began");
         reports.execute = await this.#step(steps.execute);
       } else if (reports.prepare && steps.compiles) {
         // Readers get what the compiler wrote, as in the record.
@@ -180,6 +179,7 @@ export class Run implements RunningExecution {
   async #step(step: BoxStep): Promise<BoxReport> {
     const { steps, taken } = this.#options;
     const isProgram = step === steps.execute;
+    this.#isStepRunning = true;
     const running = taken.box.run(step, (stream, bytes) => {
       if (isProgram || !steps.compiles) this.#log.write(stream, bytes);
     });
@@ -187,9 +187,9 @@ export class Run implements RunningExecution {
       this.#state = "running";
       this.#started.resolve();
     }
-    // A kill that came before the step began would otherwise be lost.
-    if (this.#killedFor) taken.box.kill();
-    const report = await running;
+    const report = await running.finally(() => {
+      this.#isStepRunning = false;
+    });
     if (!isProgram || !step.paced) return report;
     const kept = this.#log.kept();
     return {

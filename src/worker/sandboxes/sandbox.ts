@@ -69,7 +69,7 @@ export class LivingSandbox implements SandboxHandle {
   readonly #idle: IdleClock;
   #sandbox: Sandbox;
   #number = 0;
-  #oomKills = 0;
+  #memoryKills = 0;
   /** Changes of the state, one after the other. */
   #changes: Promise<unknown> = Promise.resolve();
   #ending: { readonly reason: SandboxEndReason; readonly ended: Promise<Sandbox> } | null = null;
@@ -83,6 +83,10 @@ export class LivingSandbox implements SandboxHandle {
     this.#idle = new IdleClock(performance.now());
     this.#fileClient = filesOf({ take: () => this.#take(), limits: options.sandbox.limits, use: () => this.use() });
     this.files = this.#fileClient.files;
+    box.onMemory(() => {
+      this.#memoryKills++;
+      void this.#endIfFull();
+    });
     box.onLost((error) => {
       this.#isLost = true;
       options.log.error({ err: error, sandbox: this.#sandbox.id }, "the box of a sandbox was lost");
@@ -128,7 +132,7 @@ export class LivingSandbox implements SandboxHandle {
       taken,
       sandboxMemoryBytes: limits.memoryBytes,
       isPaused: () => this.#sandbox.state === "paused",
-      oomKills: { known: () => this.#oomKills, read: () => this.#readOomKills() },
+      oomKills: { known: () => this.#memoryKills, read: () => this.#readMemoryKills() },
       onFailure: (error) => log.error({ err: error, sandbox: id, execution: number }, "an execution was lost"),
       store: async (ended, bytes) => {
         await this.#storeEnd(ended, bytes, stored);
@@ -187,9 +191,7 @@ export class LivingSandbox implements SandboxHandle {
 
   async measure(): Promise<SandboxMeasurement> {
     this.#mustLive();
-    const measured = await this.#options.box.measure();
-    this.#oomKills = Math.max(this.#oomKills, measured.oomKills);
-    return measured;
+    return await this.#options.box.measure();
   }
 
   /** Ends the sandbox. It resolves when it is removed and that is durable. If it is ending already, the first reason stays. */
@@ -266,16 +268,20 @@ export class LivingSandbox implements SandboxHandle {
     return sandbox;
   }
 
-  async #readOomKills(): Promise<number> {
+  /** The answer to a measurement comes after all kills that the launcher has reported. */
+  async #readMemoryKills(): Promise<number> {
+    await this.measure().catch(() => {}); // the sandbox has ended meanwhile: what is known stays
+    return this.#memoryKills;
+  }
+
+  /** Ends a sandbox whose files leave no memory for programs: every program would be killed. */
+  async #endIfFull(): Promise<void> {
     try {
-      const { memoryBytes, diskBytes, oomKills } = await this.measure();
-      const isFull = diskBytes > FILES_SHARE * this.#sandbox.limits.memoryBytes;
-      if (oomKills > 0 && isFull && memoryBytes > FILES_SHARE * this.#sandbox.limits.memoryBytes)
-        void this.endFor("memory");
+      const { diskBytes } = await this.measure();
+      if (diskBytes > FILES_SHARE * this.#sandbox.limits.memoryBytes) await this.endFor("memory");
     } catch {
-      // The sandbox has ended meanwhile: what is known stays.
+      // The sandbox has ended meanwhile.
     }
-    return this.#oomKills;
   }
 
   async #storeEnd(ended: Execution, bytes: number, begun: Promise<boolean>): Promise<void> {

@@ -97,7 +97,7 @@ export function stepsOf(
     paced: terminal !== null,
   });
   if (kind === "argv") {
-    return { execute: step(found(request.argv ?? [])), compiles: false, codeDirectory: null };
+    return { execute: step(request.argv ?? []), compiles: false, codeDirectory: null };
   }
   if (kind === "shell") {
     return { execute: step(["/bin/bash", "-c", request.shell ?? ""]), compiles: false, codeDirectory: null };
@@ -124,11 +124,6 @@ export function stepsOf(
     execute: isMoved ? execute : { ...execute, cwd: directory },
     codeDirectory: directory,
   };
-}
-
-/** The command of an execution. A name without a slash is looked up in PATH, by a shell that then becomes the program. */
-function found(argv: readonly string[]): readonly string[] {
-  return argv[0]?.includes("/") ? argv : ["/bin/sh", "-c", 'exec "$@"', "sh", ...argv];
 }
 
 /** A command that writes its input to a new file of a new directory, enters that, and executes the arguments that follow, if any. */

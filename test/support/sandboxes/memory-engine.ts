@@ -64,6 +64,7 @@ export class MemoryBox implements HeldBox {
   };
   readonly #program: Program;
   #onLost: (error: Error) => void = () => {};
+  #onMemory: () => void = () => {};
 
   constructor(limits: SandboxLimits, program: Program, missing: readonly string[]) {
     this.limits = limits;
@@ -100,6 +101,15 @@ export class MemoryBox implements HeldBox {
 
   onLost(listener: (error: Error) => void): void {
     this.#onLost = listener;
+  }
+
+  onMemory(listener: () => void): void {
+    this.#onMemory = listener;
+  }
+
+  /** The kernel kills a process because the box has no memory left. */
+  killForMemory(): void {
+    this.#onMemory();
   }
 
   /** The launcher loses the box. */

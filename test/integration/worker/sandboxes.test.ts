@@ -1,0 +1,342 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Sandbox, SandboxRefusalCode } from "../../../src/domain/sandboxes/sandbox.ts";
+import { SandboxRefused } from "../../../src/domain/sandboxes/sandbox.ts";
+import type { SandboxKeeperOptions } from "../../../src/worker/sandboxes/keeper.ts";
+import { callerOf, sandboxRequest, shellRequest } from "../../support/sandboxes/caller.ts";
+import { keeperOf, outputOf, untilOutput } from "../../support/sandboxes/keeper.ts";
+import { type Io, MemoryEngine, type Program } from "../../support/sandboxes/memory-engine.ts";
+import { addKey, temporaryStore } from "../../support/store/temporary.ts";
+
+const MIB = 1_048_576;
+const forever = (io: Io) => new Promise<never>(() => void io);
+
+/** Programs by the shell command that starts them. */
+const PROGRAMS: Readonly<Record<string, Program>> = {
+  hello: async ({ write }) => {
+    void write("out");
+    void write("err", "stderr");
+    return {};
+  },
+  sleep: async (io) => {
+    void io.write("ready");
+    return await forever(io);
+  },
+  cat: async ({ read, write }) => {
+    for (let input = await read(); input; input = await read()) void write(input.toString("utf8"));
+    return {};
+  },
+  trap: async ({ signalled, write }) => {
+    void write("ready");
+    void write(` ${await signalled()}`);
+    return { exitCode: 3 };
+  },
+  flood: async (io) => {
+    for (let n = 0; n < 40; n++) void io.write("x".repeat(65_536));
+    void io.write("last");
+    return {};
+  },
+  missing: async () => ({ exitCode: null, failure: { step: "exec", object: "missing", errno: "ENOENT" } }),
+  hungry: async () => ({ exitCode: null, signal: 9, oomKills: 1, oomEvents: 0, memoryLimitHits: 0 }),
+  servers: async () => ({ processesLeft: 2 }),
+};
+
+async function started(t: TestContext, options: Partial<SandboxKeeperOptions> = {}) {
+  const { store } = await temporaryStore(t);
+  const engine = new MemoryEngine((io) => {
+    const program = PROGRAMS[io.step.command.at(-1) ?? ""];
+    if (!program) throw new Error(`there is no program ${io.step.command.join(" ")}`);
+    return program(io);
+  });
+  const keeper = keeperOf(t, { engine, store, ...options });
+  const key = await addKey(store, "one");
+  const create = (changes = {}, idempotencyKey: string | null = null, owner = key) =>
+    keeper.create(sandboxRequest(changes), callerOf(owner), idempotencyKey);
+  const handle = async (sandbox: Sandbox) => await keeper.find(sandbox.id, sandbox.accountId);
+  return { store, engine, keeper, key, create, handle };
+}
+
+const refusedAs = (code: SandboxRefusalCode, details: object = {}) => (error: unknown) => {
+  assert.ok(error instanceof SandboxRefused, String(error));
+  assert.deepEqual([error.code, error.details], [code, details]);
+  return true;
+};
+
+test("a sandbox runs when it was created, executions have numbers and records, and its end has evidence", async (t) => {
+  const { store, engine, create, handle } = await started(t);
+  const sandbox = await create({ env: { A: "1" } });
+  assert.deepEqual([sandbox.state, sandbox.evidence?.controls], ["running", ["seccomp_filter"]]);
+  const living = await handle(sandbox);
+  const first = await living.execute(shellRequest("hello", { env: { B: "2" } }));
+  assert.deepEqual(await outputOf(first).then(({ stdout, stderr }) => [stdout, stderr]), ["out", "err"]);
+  const ended = await first.ended;
+  assert.deepEqual(
+    [ended.number, ended.status, ended.outcome?.result.verdict, ended.outcome?.output?.stdout.toString()],
+    [1, "completed", "AC", "out"],
+  );
+  assert.deepEqual(await store.sandboxes.execution(sandbox.id, sandbox.accountId, 1), ended);
+  const second = await living.execute(shellRequest("servers", { background: true }));
+  assert.deepEqual(await second.ended.then(({ number, processesLeft }) => [number, processesLeft]), [2, 2]);
+  assert.equal(living.execution(2), null);
+  const last = await living.end();
+  assert.deepEqual([last.state, last.endReason, last.evidence?.teardown?.reaped], ["ended", "client", true]);
+  assert.equal(engine.boxes[0]?.isEnded, true);
+  assert.deepEqual(await store.sandboxes.get(sandbox.id, sandbox.accountId), last);
+  await assert.rejects(living.execute(shellRequest("hello")), refusedAs("sandboxEnded", { reason: "client" }));
+  await assert.rejects(handle(sandbox), refusedAs("sandboxEnded", { reason: "client" }));
+});
+
+test("another account, an unknown id and another process find no sandbox", async (t) => {
+  const { keeper, store, create } = await started(t);
+  const sandbox = await create();
+  const other = await addKey(store, "two");
+  await assert.rejects(keeper.find(sandbox.id, other.accountId), refusedAs("sandboxNotFound"));
+  await assert.rejects(keeper.find(randomUUID(), sandbox.accountId), refusedAs("sandboxNotFound"));
+  const elsewhere = keeperOf(t, { store, engine: new MemoryEngine(forever), worker: "there" });
+  await assert.rejects(elsewhere.find(sandbox.id, sandbox.accountId), refusedAs("sandboxElsewhere"));
+});
+
+test("input, its end and signals reach the program in order; then they are refused", async (t) => {
+  const { create, handle } = await started(t);
+  const living = await handle(await create());
+  const cat = await living.execute(shellRequest("cat", { openInput: true }));
+  await Promise.all([cat.input(Buffer.from("a")), cat.input(Buffer.from("b")), cat.input(Buffer.from("c"))]);
+  await cat.endInput();
+  await assert.rejects(cat.input(Buffer.from("d")), refusedAs("takesNoInput"));
+  assert.equal((await outputOf(cat)).stdout, "abc");
+  await assert.rejects(cat.input(Buffer.from("d")), refusedAs("executionEnded"));
+  const deaf = await living.execute(shellRequest("sleep"));
+  await assert.rejects(deaf.input(Buffer.from("x")), refusedAs("takesNoInput"));
+  await assert.rejects(deaf.resize(9, 9), refusedAs("noTerminal"));
+  const trap = await living.execute(shellRequest("trap", { openInput: true }));
+  await untilOutput(trap, "ready");
+  await trap.signal("SIGTERM");
+  assert.equal((await outputOf(trap)).stdout, "ready 15");
+  await assert.rejects(trap.signal("SIGTERM"), refusedAs("executionEnded"));
+});
+
+test("readers continue from any offset; a terminal keeps the last output, a program the first", async (t) => {
+  const { create, handle } = await started(t);
+  const living = await handle(await create());
+  const hello = await living.execute(shellRequest("hello"));
+  await hello.ended;
+  assert.equal((await outputOf(hello, { stdout: 2, stderr: 9 })).stdout, "t");
+  const terminal = await living.execute(shellRequest("flood", { terminal: { rows: 24, cols: 80 } }));
+  const ended = await terminal.ended;
+  const kept = ended.outcome?.output;
+  assert.deepEqual([kept?.stdout.length, kept?.integrity], [MIB, "truncated_by_judge_limit"]);
+  assert.ok(kept?.stdout.toString().endsWith("last"));
+  const late = await outputOf(terminal);
+  assert.ok(late.stdout.endsWith("last") && late.stdout.length >= MIB && late.stdout.length < 2 * MIB);
+  const program = await living.execute(shellRequest("flood"));
+  const cut = (await program.ended).outcome?.output;
+  assert.deepEqual([cut?.stdout.length, cut?.integrity], [MIB, "truncated_by_judge_limit"]);
+  assert.equal((await outputOf(program)).stdout.length, MIB);
+});
+
+test("killing an execution ends it alone, as killed by the client and with its output", async (t) => {
+  const { create, handle } = await started(t);
+  const living = await handle(await create());
+  const [one, two] = [await living.execute(shellRequest("sleep")), await living.execute(shellRequest("sleep"))];
+  await untilOutput(one, "ready");
+  await one.kill();
+  const { outcome } = await one.ended;
+  assert.deepEqual(
+    [outcome?.result.verdict, outcome?.result.errorMessage, outcome?.output?.stdout.toString()],
+    ["SIG", "killed by signal 9 (SIGKILL), which the client sent", "ready"],
+  );
+  assert.equal(two.execution.status, "running");
+  await living.end();
+  const ended = (await two.ended).outcome?.result;
+  assert.deepEqual(
+    [ended?.verdict, ended?.errorMessage],
+    ["SIG", "killed, because the sandbox ended: a client ended it"],
+  );
+});
+
+test("a program that does not exist fails, and the memory limit of the sandbox is a memory limit", async (t) => {
+  const { engine, create, handle } = await started(t);
+  const living = await handle(await create());
+  const missing = (await (await living.execute(shellRequest("missing"))).ended).outcome?.result;
+  assert.equal(missing?.verdict, "RE");
+  assert.match(missing?.errorMessage ?? "", /^missing cannot be executed/);
+  const hungry = await (await living.execute(shellRequest("hungry"))).ended;
+  assert.equal(hungry.outcome?.result.verdict, "IE");
+  const box = engine.boxes[0];
+  assert.ok(box);
+  const measure = box.measure.bind(box);
+  box.measure = async () => {
+    box.killForMemory();
+    return await measure();
+  };
+  const full = (await (await living.execute(shellRequest("hungry"))).ended).outcome;
+  assert.deepEqual([full?.result.verdict, full?.result.cause], ["MLE", "oom_kill"]);
+  assert.match(full?.result.errorMessage ?? "", /^memory limit of the sandbox \(536870912 bytes/);
+});
+
+test("a sandbox whose files fill its memory ends", async (t) => {
+  const { engine, create, handle, store } = await started(t);
+  const sandbox = await create();
+  await handle(sandbox);
+  const box = engine.boxes[0];
+  assert.ok(box);
+  box.measured = { ...box.measured, diskBytes: 0.95 * sandbox.limits.memoryBytes };
+  box.killForMemory();
+  while ((await store.sandboxes.get(sandbox.id, sandbox.accountId))?.state !== "ended") await sleep(5);
+  await assert.rejects(handle(sandbox), refusedAs("sandboxEnded", { reason: "memory" }));
+});
+
+test("a paused sandbox refuses what needs it to run, until it is resumed", async (t) => {
+  const { engine, create, handle, store } = await started(t);
+  const sandbox = await create();
+  const living = await handle(sandbox);
+  const running = await living.execute(shellRequest("sleep"));
+  const paused = await living.pause();
+  assert.deepEqual([paused.state, engine.boxes[0]?.isPaused], ["paused", true]);
+  assert.deepEqual((await store.sandboxes.get(sandbox.id, sandbox.accountId))?.state, "paused");
+  await assert.rejects(living.execute(shellRequest("hello")), refusedAs("sandboxPaused"));
+  await assert.rejects(running.signal("SIGTERM"), refusedAs("sandboxPaused"));
+  assert.equal((await living.pause()).state, "paused");
+  assert.equal((await living.resume()).state, "running");
+  assert.equal((await (await living.execute(shellRequest("hello"))).ended).status, "completed");
+  const box = engine.boxes[0];
+  assert.ok(box);
+  box.resistsPause = true;
+  await assert.rejects(living.pause(), /not frozen/);
+  assert.deepEqual([living.sandbox.state, (await living.measure()).processes], ["running", 0]);
+});
+
+test("a lost box ends its sandbox, and its executions are errors of the platform", async (t) => {
+  const { engine, create, handle, store } = await started(t);
+  const sandbox = await create();
+  const running = await (await handle(sandbox)).execute(shellRequest("sleep"));
+  engine.boxes[0]?.lose();
+  assert.deepEqual(await running.ended.then(({ status, outcome }) => [status, outcome?.result.verdict]), ["error", "IE"]);
+  while ((await store.sandboxes.get(sandbox.id, sandbox.accountId))?.state !== "ended") await sleep(5);
+  const ended = await store.sandboxes.get(sandbox.id, sandbox.accountId);
+  assert.deepEqual([ended?.endReason, ended?.evidence?.teardown], ["worker_lost", null]);
+});
+
+test("a box that lacks a control is removed, and its sandbox ends as failed", async (t) => {
+  const { engine, create, store, key, keeper } = await started(t);
+  engine.missing = ["seccomp_filter: not read back"];
+  await assert.rejects(create(), /controls are missing/);
+  assert.equal(engine.boxes[0]?.isEnded, true);
+  const { sandboxes } = await store.sandboxes.list(key.accountId, { max: 5 });
+  assert.deepEqual(sandboxes.map(({ state, endReason }) => [state, endReason]), [["ended", "failed"]]);
+  assert.deepEqual(keeper.counts().held, { sandboxes: 0, memoryBytes: 0, connections: 0 });
+});
+
+test("accounts share a full machine, and what an ended sandbox held is free again", async (t) => {
+  const { create, keeper, store, handle } = await started(t, { capacity: { sandboxes: 8, memoryBytes: 2048 * MIB } });
+  const other = await addKey(store, "two");
+  const limits = { ...sandboxRequest().limits, memoryBytes: 512 * MIB };
+  const mine = [await create({ limits }), await create({ limits })];
+  await assert.rejects(create({ limits }), refusedAs("sandboxesFull"));
+  await create({ limits }, null, other);
+  await assert.rejects(create({ limits }, null, other), refusedAs("sandboxesFull"));
+  assert.deepEqual(keeper.counts().held, { sandboxes: 3, memoryBytes: 1536 * MIB, connections: 0 });
+  for (const one of mine) await (await handle(one)).end();
+  await create({ limits }, null, other);
+});
+
+test("an idempotency key returns its sandbox, also while its box is made and when there is no room", async (t) => {
+  const { create, keeper } = await started(t, { capacity: { sandboxes: 1, memoryBytes: 512 * MIB } });
+  const id = randomUUID();
+  const all = await Promise.all([create({}, id), create({}, id).catch((error: unknown) => error)]);
+  const again = await create({}, id);
+  assert.equal(again.id, (all[0] as Sandbox).id);
+  assert.equal(again.state, "running");
+  await assert.rejects(create({ idleSecs: 9 }, id), refusedAs("idempotencyConflict"));
+  await assert.rejects(create({}, randomUUID()), refusedAs("sandboxesFull"));
+  assert.equal(keeper.counts().held.sandboxes, 1);
+});
+
+test("executions are limited for each sandbox, account and process, and connections are used again", async (t) => {
+  const { create, handle, engine, store } = await started(t);
+  const living = await handle(await create());
+  const allowed = { name: "beta", requestsPerMinute: 60, concurrency: 10, executions: 3 };
+  await store.tiers.set(allowed, "test");
+  const limited = await handle(await create());
+  for (let n = 0; n < 5; n++) await (await living.execute(shellRequest("hello"))).ended;
+  assert.equal(engine.boxes[0]?.attached.size, 1);
+  const runs = [];
+  for (let n = 0; n < 3; n++) runs.push(await limited.execute(shellRequest("sleep")));
+  for (const one of [living, limited])
+    await assert.rejects(one.execute(shellRequest("hello")), refusedAs("sandboxQuota", { what: "executions", most: 3 }));
+  await runs[0]?.kill();
+  await (await living.execute(shellRequest("hello"))).ended;
+  await limited.end();
+  await living.end();
+});
+
+test("a sandbox has at most 16 connections", async (t) => {
+  const { create, handle, store } = await started(t);
+  await store.tiers.set({ name: "beta", requestsPerMinute: 60, concurrency: 10, executions: 99 }, "test");
+  const living = await handle(await create());
+  for (let n = 0; n < 16; n++) await living.execute(shellRequest("sleep"));
+  await assert.rejects(living.execute(shellRequest("sleep")), refusedAs("executionsFull"));
+});
+
+test("the memory for output is bounded", async (t) => {
+  const { create, handle } = await started(t, { bufferBytes: 5 * MIB });
+  const living = await handle(await create());
+  await living.execute(shellRequest("sleep"));
+  await assert.rejects(living.execute(shellRequest("sleep")), refusedAs("executionsFull"));
+  const small = { stdout_bytes: 4096, stderr_bytes: 4096 };
+  assert.equal((await living.execute(shellRequest("sleep", { limits: small }))).number, 3);
+});
+
+test("the lifetime ends a sandbox; idle time does too, unless someone uses it or its programs work", async (t) => {
+  const { create, handle, engine, store } = await started(t);
+  const endOf = async (sandbox: Sandbox) => {
+    for (;;) {
+      const now = await store.sandboxes.get(sandbox.id, sandbox.accountId);
+      if (now?.state === "ended") return now.endReason;
+      await sleep(20);
+    }
+  };
+  const short = await create({ lifetimeSecs: 1 });
+  const idle = await create({ idleSecs: 2 });
+  const [used, busy] = [await create({ idleSecs: 2 }), await create({ idleSecs: 2 })];
+  const done = (await handle(used)).use();
+  const box = engine.boxes[3];
+  assert.ok(box);
+  box.measure = async () => ({ ...box.measured, cpuUsec: performance.now() * 100 }); // a tenth of a CPU
+  assert.deepEqual([await endOf(short), await endOf(idle)], ["lifetime", "idle"]);
+  assert.deepEqual([(await handle(used)).sandbox.state, (await handle(busy)).sandbox.state], ["running", "running"]);
+  done();
+  assert.equal(await endOf(used), "idle");
+});
+
+test("a suspended account and an ended lease end sandboxes at the next renewal", async (t) => {
+  const { create, store, handle } = await started(t, { leaseMs: 300 });
+  const stranger = await addKey(store, "two");
+  const suspended = await create({}, null, stranger);
+  const lost = await create();
+  await store.accounts.setSuspended(stranger.accountId, true, "test");
+  await store.sandboxes.end(lost.id, "here", { reason: "worker_lost", endedAtMs: Date.now(), evidence: null });
+  const end = async (sandbox: Sandbox) => {
+    while ((await store.sandboxes.get(sandbox.id, sandbox.accountId))?.state !== "ended") await sleep(10);
+    return await handle(sandbox).then(
+      () => null,
+      (error: SandboxRefused<"sandboxEnded">) => error.details.reason,
+    );
+  };
+  assert.deepEqual([await end(suspended), await end(lost)], ["suspended", "worker_lost"]);
+});
+
+test("a stop ends all sandboxes, and is durable when it resolves", async (t) => {
+  const { create, store, keeper, handle, engine } = await started(t);
+  const sandboxes = [await create(), await create()];
+  await (await handle(sandboxes[0] as Sandbox)).execute(shellRequest("sleep"));
+  await keeper.stop();
+  for (const { id, accountId } of sandboxes)
+    assert.equal((await store.sandboxes.get(id, accountId))?.endReason, "shutdown");
+  const execution = await store.sandboxes.execution(sandboxes[0]?.id ?? "", sandboxes[0]?.accountId ?? "", 1);
+  assert.equal(execution?.outcome?.result.verdict, "SIG");
+  assert.deepEqual(engine.boxes.map(({ isEnded }) => isEnded), [true, true]);
+  await assert.rejects(create(), refusedAs("sandboxesOff"));
+});
