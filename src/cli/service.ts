@@ -1,3 +1,5 @@
+import { totalmem } from "node:os";
+import { dirname, join } from "node:path";
 import pino, { type Logger } from "pino";
 import { FOREIGN_APIS } from "../compat/apis.ts";
 import { FOREIGN_ROUTES } from "../compat/routes.ts";
@@ -13,11 +15,14 @@ import { VERSION } from "../http/responses/version.ts";
 import { HttpServer } from "../http/server.ts";
 import { Prometheus } from "../metrics/prometheus.ts";
 import { Purger } from "../retention/purger.ts";
+import { HeldSandbox, SANDBOXES_SOCKET } from "../sandbox/held-sandbox.ts";
 import { openStore } from "../store/open.ts";
 import type { Store } from "../store/store.ts";
 import type { Otlp } from "../tracing/otlp.ts";
 import { Deliverer } from "../webhooks/deliverer.ts";
 import type { SendOptions } from "../webhooks/send.ts";
+import { NO_SANDBOXES, SandboxKeeper } from "../worker/sandboxes/keeper.ts";
+import { SandboxSweeper } from "../worker/sandboxes/sweeper.ts";
 import { Worker } from "../worker/worker.ts";
 import { WorkerHeartbeat } from "../worker/worker-heartbeat.ts";
 import { WorkerRegistry } from "../worker/worker-registry.ts";
@@ -60,12 +65,15 @@ export async function startService(config: Config): Promise<Service> {
   const tracer = tracing ?? NO_TRACER;
   // If several processes can use the database, a client can be connected to another process than the one that runs its program.
   const conversations = new Conversations({ store, log, inProcess: !store.manyProcesses });
+  // Before this process has sandboxes: those of an earlier process of this database are lost.
+  const sweeper = await SandboxSweeper.start({ store, leaseMs: config.leaseMs, log });
   const ownWorker = config.ownWorker ? startOwnWorker(config, store, log, { conversations, meter, tracer }) : null;
   // With a shared database, the worker of this process is one of several; otherwise, it is the only one.
   const registry = store.manyProcesses ? await WorkerRegistry.start({ store, leaseMs: config.leaseMs, log }) : null;
   const workers = registry ?? ownWorker?.worker;
   if (!workers)
     throw new ConfigError("a service without a worker needs a PostgreSQL database, which it shares with workers");
+  const keeper = ownWorker && config.sandboxes > 0 ? keeperOf(config, store, log, meter, ownWorker.worker.id) : null;
   const deliverer = Deliverer.start({ ...sending, store, log, meter, tracer, drainMs: config.drainMs });
   const { retentionMs } = config;
   const aggregator = StatsAggregator.start({ store, log, slots: () => workers.capacity() });
@@ -77,6 +85,7 @@ export async function startService(config: Config): Promise<Service> {
     store,
     conversations,
     workers,
+    sandboxes: keeper ?? NO_SANDBOXES,
     foreignRoutes: FOREIGN_ROUTES,
     log,
     meter,
@@ -88,14 +97,17 @@ export async function startService(config: Config): Promise<Service> {
   };
   const http = new HttpServer(dependencies, config.transport, config.connections);
   const slots = () => ownWorker?.worker.slots() ?? null;
-  const operator = new OperatorServer(operatorPages(config, { prometheus: meter, store, workers, slots }));
+  const operator = new OperatorServer(
+    operatorPages(config, { prometheus: meter, store, workers, slots, sandboxes: () => keeper?.counts() ?? null }),
+  );
   const stop = async () => {
     http.beginClosing();
     stopping.abort(new Error("the service is stopping"));
-    await ownWorker?.stop();
+    await Promise.all([ownWorker?.stop(), keeper?.stop()]);
     // Together, because each has a time limit of its own: the last webhook attempts have 10 s, the last responses 2 s.
     await Promise.all([
       registry?.stop(),
+      sweeper.stop(),
       deliverer.stop(),
       purger?.stop(),
       aggregator.stop(),
@@ -126,6 +138,26 @@ export async function startService(config: Config): Promise<Service> {
   };
 }
 
+/** The memory for output and input of executions, of all sandboxes together. */
+const BUFFER_BYTES = Math.min(Math.max(Math.floor(totalmem() / 64), 67_108_864), 536_870_912);
+
+/** The sandboxes of this process, in the launcher of its worker. */
+function keeperOf(config: Config, store: Store, log: Logger, meter: Meter, worker: string): SandboxKeeper {
+  const { sandboxes, sandboxMemoryBytes: memoryBytes, launcherSocket, leaseMs } = config;
+  const socketPath = join(dirname(launcherSocket), SANDBOXES_SOCKET);
+  return SandboxKeeper.start({
+    store,
+    engine: { hold: (limits) => HeldSandbox.hold(socketPath, limits) },
+    languages: installedLanguages(),
+    worker,
+    capacity: { sandboxes, memoryBytes },
+    bufferBytes: BUFFER_BYTES,
+    leaseMs,
+    log,
+    meter,
+  });
+}
+
 /**
  * A worker without a service: claims submissions that services in other processes accept.
  * @throws if the database or the operator's address cannot be used.
@@ -133,6 +165,7 @@ export async function startService(config: Config): Promise<Service> {
 export async function startWorker(config: Config): Promise<{ stop(): Promise<void> }> {
   const log = logger(config);
   if (config.unknownSettings.length > 0) log.warn({ settings: config.unknownSettings }, "unknown settings");
+  if (config.sandboxes > 0) log.warn("ASSAY_SANDBOXES has no effect: a worker without a service has no sandboxes");
   const prometheus = new Prometheus(
     installedLanguages()
       .list()

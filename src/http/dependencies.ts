@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import type { Conversations } from "../conversation/conversations.ts";
 import type { Meter } from "../domain/meter.ts";
 import type { WorkerPool } from "../domain/readiness.ts";
+import type { SandboxHost } from "../domain/sandboxes/host.ts";
 import type { Tracer } from "../domain/tracer.ts";
 import type { Languages } from "../languages/load.ts";
 import type { Store } from "../store/store.ts";
@@ -14,6 +15,8 @@ export interface Dependencies {
   readonly conversations: Conversations;
   readonly workers: Pick<WorkerPool, "capacity" | "languages" | "readiness">;
   readonly languages: Languages;
+  /** The sandboxes of this process. */
+  readonly sandboxes: SandboxHost;
   /** The routes for clients of other services (src/compat/routes.ts). */
   readonly foreignRoutes: readonly ForeignRoutes[];
   readonly log: Logger;

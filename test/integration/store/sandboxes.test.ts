@@ -29,11 +29,19 @@ interface Options extends Partial<SandboxRequest> {
 }
 
 function create(store: Store, key: Key, options: Options = {}) {
-  const { worker = "here", idempotencyKey, leaseUntilMs = START_MS + 1_000, onlyKnown = false, projectId, ...rest } = options;
+  const {
+    worker = "here",
+    idempotencyKey,
+    leaseUntilMs = START_MS + 1_000,
+    onlyKnown = false,
+    projectId,
+    ...rest
+  } = options;
   const request = sandboxRequest(rest);
   return store.sandboxes.create({
     sandbox: newSandbox(request, callerOf(key, projectId ?? null), worker, START_MS),
-    idempotency: idempotencyKey === undefined ? null : { key: idempotencyKey, requestHash: sandboxRequestHash(request) },
+    idempotency:
+      idempotencyKey === undefined ? null : { key: idempotencyKey, requestHash: sandboxRequestHash(request) },
     leaseUntilMs,
     onlyKnown,
   });
@@ -93,7 +101,10 @@ onEachDatabase((temporaryStore) => {
     const small = { limits: { ...sandboxRequest().limits, memoryBytes: 64 * MIB } };
     const created = await Promise.all(Array.from({ length: 8 }, () => create(store, key, small)));
     assert.equal(created.filter(({ kind }) => kind === "created").length, 3);
-    assert.deepEqual(created.find(({ kind }) => kind === "quota"), { kind: "quota", what: "sandboxes", most: 3 });
+    assert.deepEqual(
+      created.find(({ kind }) => kind === "quota"),
+      { kind: "quota", what: "sandboxes", most: 3 },
+    );
     assert.equal((await create(store, stranger, small)).kind, "created");
     const [first = ""] = await ids(store, key);
     await store.sandboxes.end(first, "here", { reason: "client", endedAtMs: START_MS, evidence: null });
@@ -161,7 +172,10 @@ onEachDatabase((temporaryStore) => {
     await store.sandboxes.endExecution({ execution: ended(second), dropTo: 0 });
     assert.deepEqual(await store.sandboxes.execution(sandbox.id, key.accountId, 2), ended(second));
     const page = await store.sandboxes.executions(sandbox.id, key.accountId, { max: 1 });
-    assert.deepEqual(page?.executions.map(({ number, outcome }) => [number, outcome?.output]), [[2, null]]);
+    assert.deepEqual(
+      page?.executions.map(({ number, outcome }) => [number, outcome?.output]),
+      [[2, null]],
+    );
     assert.equal(page?.next, 2);
     const rest = await store.sandboxes.executions(sandbox.id, key.accountId, { max: 1, before: 2 });
     assert.deepEqual(rest, { executions: [first], next: null });
@@ -177,7 +191,10 @@ onEachDatabase((temporaryStore) => {
     for (const one of all.slice(1, 3)) await store.sandboxes.endExecution({ execution: ended(one), dropTo: 0 });
     await store.sandboxes.endExecution({ execution: ended(all[3] as Execution), dropTo: 2 });
     const left = await store.sandboxes.executions(sandbox.id, key.accountId, { max: 9 });
-    assert.deepEqual(left?.executions.map(({ number }) => number), [4, 3, 1]);
+    assert.deepEqual(
+      left?.executions.map(({ number }) => number),
+      [4, 3, 1],
+    );
   });
 
   test("the end of a sandbox ends executions that still ran as errors of the platform, once", async (t) => {
@@ -228,9 +245,15 @@ onEachDatabase((temporaryStore) => {
     }
     assert.deepEqual(listed, made);
     const odd = await store.sandboxes.list(key.accountId, { max: 9, metadata: { parity: "1" } });
-    assert.deepEqual(odd.sandboxes.map(({ id }) => id), [made[1], made[3]]);
+    assert.deepEqual(
+      odd.sandboxes.map(({ id }) => id),
+      [made[1], made[3]],
+    );
     const paused = await store.sandboxes.list(key.accountId, { max: 9, state: "paused", metadata: { parity: "1" } });
-    assert.deepEqual(paused.sandboxes.map(({ id }) => id), [made[1]]);
+    assert.deepEqual(
+      paused.sandboxes.map(({ id }) => id),
+      [made[1]],
+    );
     assert.deepEqual((await store.sandboxes.list(key.accountId, { max: 9, metadata: { other: "1" } })).sandboxes, []);
   });
 
@@ -288,7 +311,10 @@ onEachDatabase((temporaryStore) => {
       ],
     );
     const [execution, end] = bodies.map(({ body }) => body);
-    assert.deepEqual([execution.data.number, execution.data.result.verdict, "output" in execution.data], [2, "IE", false]);
+    assert.deepEqual(
+      [execution.data.number, execution.data.result.verdict, "output" in execution.data],
+      [2, "IE", false],
+    );
     assert.deepEqual([end.data.id, end.data.end_reason], [sandbox.id, "idle"]);
   });
 });

@@ -58,11 +58,13 @@ async function started(t: TestContext, options: Partial<SandboxKeeperOptions> = 
   return { store, engine, keeper, key, create, handle };
 }
 
-const refusedAs = (code: SandboxRefusalCode, details: object = {}) => (error: unknown) => {
-  assert.ok(error instanceof SandboxRefused, String(error));
-  assert.deepEqual([error.code, error.details], [code, details]);
-  return true;
-};
+const refusedAs =
+  (code: SandboxRefusalCode, details: object = {}) =>
+  (error: unknown) => {
+    assert.ok(error instanceof SandboxRefused, String(error));
+    assert.deepEqual([error.code, error.details], [code, details]);
+    return true;
+  };
 
 test("a sandbox runs when it was created, executions have numbers and records, and its end has evidence", async (t) => {
   const { store, engine, create, handle } = await started(t);
@@ -213,7 +215,10 @@ test("a lost box ends its sandbox, and its executions are errors of the platform
   const sandbox = await create();
   const running = await (await handle(sandbox)).execute(shellRequest("sleep"));
   engine.boxes[0]?.lose();
-  assert.deepEqual(await running.ended.then(({ status, outcome }) => [status, outcome?.result.verdict]), ["error", "IE"]);
+  assert.deepEqual(await running.ended.then(({ status, outcome }) => [status, outcome?.result.verdict]), [
+    "error",
+    "IE",
+  ]);
   while ((await store.sandboxes.get(sandbox.id, sandbox.accountId))?.state !== "ended") await sleep(5);
   const ended = await store.sandboxes.get(sandbox.id, sandbox.accountId);
   assert.deepEqual([ended?.endReason, ended?.evidence?.teardown], ["worker_lost", null]);
@@ -225,7 +230,10 @@ test("a box that lacks a control is removed, and its sandbox ends as failed", as
   await assert.rejects(create(), /controls are missing/);
   assert.equal(engine.boxes[0]?.isEnded, true);
   const { sandboxes } = await store.sandboxes.list(key.accountId, { max: 5 });
-  assert.deepEqual(sandboxes.map(({ state, endReason }) => [state, endReason]), [["ended", "failed"]]);
+  assert.deepEqual(
+    sandboxes.map(({ state, endReason }) => [state, endReason]),
+    [["ended", "failed"]],
+  );
   assert.deepEqual(keeper.counts().held, { sandboxes: 0, memoryBytes: 0, connections: 0 });
 });
 
@@ -265,7 +273,10 @@ test("executions are limited for each sandbox, account and process, and connecti
   const runs = [];
   for (let n = 0; n < 3; n++) runs.push(await limited.execute(shellRequest("sleep")));
   for (const one of [living, limited])
-    await assert.rejects(one.execute(shellRequest("hello")), refusedAs("sandboxQuota", { what: "executions", most: 3 }));
+    await assert.rejects(
+      one.execute(shellRequest("hello")),
+      refusedAs("sandboxQuota", { what: "executions", most: 3 }),
+    );
   await runs[0]?.kill();
   await (await living.execute(shellRequest("hello"))).ended;
   await limited.end();
@@ -337,6 +348,9 @@ test("a stop ends all sandboxes, and is durable when it resolves", async (t) => 
     assert.equal((await store.sandboxes.get(id, accountId))?.endReason, "shutdown");
   const execution = await store.sandboxes.execution(sandboxes[0]?.id ?? "", sandboxes[0]?.accountId ?? "", 1);
   assert.equal(execution?.outcome?.result.verdict, "SIG");
-  assert.deepEqual(engine.boxes.map(({ isEnded }) => isEnded), [true, true]);
+  assert.deepEqual(
+    engine.boxes.map(({ isEnded }) => isEnded),
+    [true, true],
+  );
   await assert.rejects(create(), refusedAs("sandboxesOff"));
 });

@@ -1,9 +1,17 @@
 import type { ExecutionRequest } from "../../../src/domain/sandboxes/execution.ts";
-import { SANDBOX_BOUNDS, SANDBOX_LIMITS, type SandboxLimitName, type SandboxRequest } from "../../../src/domain/sandboxes/sandbox.ts";
+import {
+  SANDBOX_BOUNDS,
+  SANDBOX_LIMITS,
+  type SandboxLimitName,
+  type SandboxRequest,
+} from "../../../src/domain/sandboxes/sandbox.ts";
 import type { Caller } from "../../../src/domain/submission.ts";
 
 /** The caller of a key that `addKey` made. */
-export function callerOf(key: { readonly keyId: string; readonly accountId: string }, projectId: string | null = null): Caller {
+export function callerOf(
+  key: { readonly keyId: string; readonly accountId: string },
+  projectId: string | null = null,
+): Caller {
   return {
     keyId: key.keyId,
     accountId: key.accountId,

@@ -1,6 +1,13 @@
 import type { SandboxMeasurement } from "../../../src/domain/sandboxes/host.ts";
 import type { SandboxLimits } from "../../../src/domain/sandboxes/sandbox.ts";
-import type { AttachedBox, BoxReport, BoxStep, HeldBox, OnOutput, SandboxEngine } from "../../../src/worker/sandboxes/engine.ts";
+import type {
+  AttachedBox,
+  BoxReport,
+  BoxStep,
+  HeldBox,
+  OnOutput,
+  SandboxEngine,
+} from "../../../src/worker/sandboxes/engine.ts";
 import { report, signalled, teardown } from "../verdict/reports.ts";
 
 const SIGKILL = 9;
@@ -248,4 +255,3 @@ class Running {
     return this.#inputs.shift() ?? null;
   }
 }
-
