@@ -8,12 +8,11 @@ import { SandboxKeeper, type SandboxKeeperOptions } from "../../../src/worker/sa
 
 const MIB = 1_048_576;
 
-/** Starts a keeper; stopped after the test. Its leases are so long that no test waits for them. */
-export function keeperOf(
-  t: TestContext,
-  options: Pick<SandboxKeeperOptions, "engine"> & { readonly store: Store } & Partial<SandboxKeeperOptions>,
-): SandboxKeeper {
-  const keeper = SandboxKeeper.start({
+type Options = Pick<SandboxKeeperOptions, "engine"> & { readonly store: Store } & Partial<SandboxKeeperOptions>;
+
+/** Starts a keeper. Its leases are so long that no test waits for them. */
+export function newKeeper(options: Options): SandboxKeeper {
+  return SandboxKeeper.start({
     languages: { resolve: () => undefined },
     worker: "here",
     capacity: { sandboxes: 8, memoryBytes: 4096 * MIB },
@@ -23,6 +22,11 @@ export function keeperOf(
     meter: NO_METER,
     ...options,
   });
+}
+
+/** As `newKeeper`, but stopped after the test. */
+export function keeperOf(t: TestContext, options: Options): SandboxKeeper {
+  const keeper = newKeeper(options);
   t.after(() => keeper.stop());
   return keeper;
 }
