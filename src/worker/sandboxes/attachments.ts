@@ -14,6 +14,8 @@ export interface AttachmentsOptions {
   readonly machine: Budget;
   /** The executions and requests for files of the account in this process, and how many it may have. */
   readonly account: AccountUse;
+  /** Closes connections of other sandboxes that wait. */
+  readonly onFull: () => void;
 }
 
 /** What one account does in all of its sandboxes of this process. */
@@ -82,8 +84,13 @@ export class Attachments {
     const waiting = this.#idle.pop();
     if (waiting?.box.alive) return waiting;
     if (waiting) this.#shut(waiting);
-    const { box, accountId, machine } = this.#options;
-    const release = this.#open < MAX_ATTACHED ? machine.take(accountId, 1) : undefined;
+    const { box, accountId, machine, onFull } = this.#options;
+    if (this.#open >= MAX_ATTACHED) throw new SandboxRefused("executionsFull");
+    let release = machine.take(accountId, 1);
+    if (!release) {
+      onFull();
+      release = machine.take(accountId, 1);
+    }
     if (!release) throw new SandboxRefused("executionsFull");
     this.#open++;
     try {

@@ -14,6 +14,8 @@ export interface SandboxFileClient {
 export interface FilesOptions {
   /** Takes a connection to the sandbox. */
   readonly take: () => Promise<Taken>;
+  /** Throws unless the sandbox runs: a file program that waits for a request can be frozen. */
+  readonly mustRun: () => void;
   readonly limits: SandboxLimits;
   /** LivingSandbox.use. */
   readonly use: () => () => void;
@@ -25,7 +27,29 @@ const PROGRAM = "/opt/assay/files";
 /** The files of a sandbox. Requests run as executions of the file program, with the rights and the limits of the programs of the sandbox. */
 export function filesOf(options: FilesOptions): SandboxFileClient {
   const client = new FileClient(() => start(options));
-  return { files: client, close: () => client.close() };
+  return { files: whileRunning(client, options.mustRun), close: () => client.close() };
+}
+
+/** The same requests, which are refused unless the sandbox runs. */
+function whileRunning(files: SandboxFiles, mustRun: () => void): SandboxFiles {
+  const checked =
+    <Args extends unknown[], Answer>(request: (...args: Args) => Promise<Answer>) =>
+    async (...args: Args): Promise<Answer> => {
+      mustRun();
+      return await request(...args);
+    };
+  return {
+    stat: checked((...args: Parameters<SandboxFiles["stat"]>) => files.stat(...args)),
+    list: checked((...args: Parameters<SandboxFiles["list"]>) => files.list(...args)),
+    read: checked((...args: Parameters<SandboxFiles["read"]>) => files.read(...args)),
+    write: checked((...args: Parameters<SandboxFiles["write"]>) => files.write(...args)),
+    makeDirectory: checked((...args: Parameters<SandboxFiles["makeDirectory"]>) => files.makeDirectory(...args)),
+    move: checked((...args: Parameters<SandboxFiles["move"]>) => files.move(...args)),
+    remove: checked((...args: Parameters<SandboxFiles["remove"]>) => files.remove(...args)),
+    archive: checked((...args: Parameters<SandboxFiles["archive"]>) => files.archive(...args)),
+    unpack: checked((...args: Parameters<SandboxFiles["unpack"]>) => files.unpack(...args)),
+    watch: checked((...args: Parameters<SandboxFiles["watch"]>) => files.watch(...args)),
+  };
 }
 
 async function start({ take, limits, use }: FilesOptions): Promise<FileProgram> {

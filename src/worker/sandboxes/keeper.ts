@@ -218,6 +218,9 @@ export class SandboxKeeper implements SandboxHost {
       buffers: this.#buffers,
       log,
       meter,
+      onFull: () => {
+        for (const other of this.#living.values()) other.closeIdle();
+      },
       onEnded: () => {
         this.#living.delete(sandbox.id);
         release();

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { Language } from "../../domain/language.ts";
 import { type Meter, secondsSince } from "../../domain/meter.ts";
 import type { TeardownReport } from "../../domain/report.ts";
 import {
@@ -29,7 +30,7 @@ import type { HeldBox } from "./engine.ts";
 import { filesOf, type SandboxFileClient } from "./files.ts";
 import { IdleClock } from "./idle-clock.ts";
 import { Run } from "./run.ts";
-import { cleaningStep, stepsOf } from "./steps.ts";
+import { cleaningStep, limitsOf, stepsOf } from "./steps.ts";
 
 /** How long the end of a sandbox waits for the reports of its executions, which it has killed. */
 const REPORTS_MS = 3_000;
@@ -53,6 +54,8 @@ export interface LivingSandboxOptions {
   readonly buffers: Budget;
   readonly log: Logger;
   readonly meter: Meter;
+  /** Closes connections of other sandboxes that wait, because this one needs one. */
+  readonly onFull: () => void;
   /** Called when the sandbox has ended, which is durable then. */
   readonly onEnded: () => void;
 }
@@ -79,9 +82,15 @@ export class LivingSandbox implements SandboxHandle {
     this.#options = options;
     this.#sandbox = options.sandbox;
     const { box, account, connections: machine } = options;
-    this.#attachments = new Attachments({ box, accountId: options.sandbox.accountId, machine, account });
+    const { accountId } = options.sandbox;
+    this.#attachments = new Attachments({ box, accountId, machine, account, onFull: options.onFull });
     this.#idle = new IdleClock(performance.now());
-    this.#fileClient = filesOf({ take: () => this.#take(), limits: options.sandbox.limits, use: () => this.use() });
+    this.#fileClient = filesOf({
+      take: () => this.#take(),
+      mustRun: () => this.#mustRun(),
+      limits: options.sandbox.limits,
+      use: () => this.use(),
+    });
     this.files = this.#fileClient.files;
     box.onMemory(() => {
       this.#memoryKills++;
@@ -104,24 +113,41 @@ export class LivingSandbox implements SandboxHandle {
 
   async execute(request: ExecutionRequest, keyId = this.#sandbox.keyId): Promise<RunningExecution> {
     this.#mustRun();
-    const { store, languages, log, meter, env } = this.#options;
-    const { id, limits } = this.#sandbox;
-    const language = request.language === undefined ? null : (languages.resolve(request.language) ?? null);
-    const number = ++this.#number;
-    const steps = stepsOf(request, { limits, env }, language, number);
-    const release = this.#reserve(
-      steps.execute.limits.stdoutBytes + steps.execute.limits.stderrBytes,
-      steps.execute.live,
-    );
+    const { language: name } = request;
+    const language = name === undefined ? null : (this.#options.languages.resolve(name) ?? null);
+    if (request.kind === "code" && !language) throw new Error(`the language ${name} is not installed`);
+    const release = this.#reserve(request);
     const done = this.use();
-    let taken: Taken;
     try {
-      taken = await this.#take();
+      const taken = await this.#take();
+      return await this.#begin(request, { language, keyId, taken, release });
     } catch (error) {
       release();
-      done();
       throw error;
+    } finally {
+      done(); // from now on, readers and the CPU time of its programs say whether it is used
     }
+  }
+
+  /** @param held what the execution gives back at its end. */
+  async #begin(
+    request: ExecutionRequest,
+    {
+      language,
+      keyId,
+      taken,
+      release,
+    }: {
+      readonly language: Language | null;
+      readonly keyId: string;
+      readonly taken: Taken;
+      readonly release: Release;
+    },
+  ): Promise<Run> {
+    const { store, log, meter, env } = this.#options;
+    const { id, limits } = this.#sandbox;
+    const number = ++this.#number;
+    const steps = stepsOf(request, { limits, env }, language, number);
     const startedAt = performance.now();
     const execution: Execution = { ...newExecution(this.#sandbox, number, request, Date.now()), keyId };
     const stored = store.sandboxes.begin(execution, this.#sandbox.worker);
@@ -140,7 +166,6 @@ export class LivingSandbox implements SandboxHandle {
         meter.count("executionsEnded", { verdict: ended.outcome?.result.verdict ?? "IE" });
         this.#runs.delete(number);
         release();
-        done();
         if (steps.codeDirectory !== null && !request.background) void this.#clean(steps.codeDirectory);
       },
     });
@@ -216,9 +241,11 @@ export class LivingSandbox implements SandboxHandle {
     this.#attachments.closeIdle();
   }
 
-  #reserve(outputBytes: number, isLive: boolean): Release {
-    const { buffers } = this.#options;
-    const release = buffers.take(this.#sandbox.accountId, outputBytes + (isLive ? INPUT_BYTES : 0));
+  /** Memory for the output and the input of an execution. */
+  #reserve({ limits, openInput, terminal, stdin, code }: ExecutionRequest): Release {
+    const { stdoutBytes, stderrBytes } = limitsOf(this.#sandbox.limits, limits, false);
+    const waiting = (openInput || terminal ? INPUT_BYTES : 0) + stdin.length + (code?.length ?? 0);
+    const release = this.#options.buffers.take(this.#sandbox.accountId, stdoutBytes + stderrBytes + waiting);
     if (!release) throw new SandboxRefused("executionsFull");
     return release;
   }

@@ -64,22 +64,32 @@ const text = (ended: Awaited<ReturnType<typeof run>>) => ({
 });
 
 test("files and processes stay between executions; each has its own record with strict evidence", async () => {
-  await inSandbox(async (living) => {
-    const first = await run(living, "echo kept > note && sleep 100 >/dev/null 2>&1 & echo $HOME", { background: true });
-    assert.deepEqual(text(first), { verdict: "AC", stdout: "/home/user\n", stderr: "" });
-    assert.equal(first.processesLeft, 1);
-    const second = await run(living, "cat note; pgrep -c sleep; exit 3");
-    assert.deepEqual([text(second), second.outcome?.result.exitCode], [{ verdict: "RE", stdout: "kept\n1\n", stderr: "" }, 3]);
-    assert.equal(second.outcome?.evidence?.isolation.mode, "strict");
-    const env = await run(living, 'echo "$A $B"; pwd', { env: { B: "2" }, cwd: "/tmp" });
-    assert.equal(text(env).stdout, "1 2\n/tmp\n");
-  }, { env: { A: "1" } });
+  await inSandbox(
+    async (living) => {
+      const first = await run(living, "echo kept > note && sleep 100 >/dev/null 2>&1 & echo $HOME", {
+        background: true,
+      });
+      assert.deepEqual(text(first), { verdict: "AC", stdout: "/home/user\n", stderr: "" });
+      assert.equal(first.processesLeft, 1);
+      const second = await run(living, "cat note; pgrep -c sleep; exit 3");
+      assert.deepEqual(
+        [text(second), second.outcome?.result.exitCode],
+        [{ verdict: "RE", stdout: "kept\n1\n", stderr: "" }, 3],
+      );
+      assert.equal(second.outcome?.evidence?.isolation.mode, "strict");
+      const env = await run(living, 'echo "$A $B"; pwd', { env: { B: "2" }, cwd: "/tmp" });
+      assert.equal(text(env).stdout, "1 2\n/tmp\n");
+    },
+    { env: { A: "1" } },
+  );
 });
 
 test("argv finds programs in PATH; what does not exist fails and is no error of the platform", async () => {
   await inSandbox(async (living) => {
-    const argv = (words: readonly string[], changes: Partial<ExecutionRequest> = {}): Promise<ReturnType<typeof text>> =>
-      run(living, "", { kind: "argv", argv: words, ...changes }).then(text);
+    const argv = (
+      words: readonly string[],
+      changes: Partial<ExecutionRequest> = {},
+    ): Promise<ReturnType<typeof text>> => run(living, "", { kind: "argv", argv: words, ...changes }).then(text);
     assert.deepEqual(await argv(["echo", "a b"]), { verdict: "AC", stdout: "a b\n", stderr: "" });
     assert.equal((await argv(["no-such-program"])).verdict, "RE");
     assert.equal((await argv(["echo"], { cwd: "/no/such/directory" })).verdict, "RE");
@@ -176,7 +186,8 @@ test("hundreds of executions use few connections, and all of them end with a rec
       }),
     );
     assert.deepEqual([verdicts.length, new Set(verdicts)], [200, new Set(["AC"])]);
-    const { executions } = (await temporary.store.sandboxes.executions(living.sandbox.id, key.accountId, { max: 500 })) ?? {};
+    const { executions } =
+      (await temporary.store.sandboxes.executions(living.sandbox.id, key.accountId, { max: 500 })) ?? {};
     assert.deepEqual([executions?.length, executions?.every(({ status }) => status === "completed")], [200, true]);
   });
 });
