@@ -8,7 +8,9 @@ import { SandboxKeeper, type SandboxKeeperOptions } from "../../../src/worker/sa
 
 const MIB = 1_048_576;
 
-type Options = Pick<SandboxKeeperOptions, "engine"> & { readonly store: Store } & Partial<SandboxKeeperOptions>;
+type Options = Pick<SandboxKeeperOptions, "engine"> & { readonly store: Store } & Partial<
+    Omit<SandboxKeeperOptions, "engine" | "store">
+  >;
 
 /** Starts a keeper. Its leases are so long that no test waits for them. */
 export function newKeeper(options: Options): SandboxKeeper {
