@@ -243,12 +243,12 @@ export const METRICS = {
   runtimesWaiting: gauge("assay_runtimes_waiting", "Language runtimes that have started and wait for a submission"),
   runtimesBytes: gauge("assay_runtimes_waiting_bytes", "Memory used by the waiting runtimes"),
   sandboxes: gauge("assay_sandboxes", "Sandboxes of this process. held: that have not ended; most: that it may have", {
-    of: ["held", "most"],
+    kind: ["held", "most"],
   }),
   sandboxMemory: gauge(
     "assay_sandboxes_memory_bytes",
     "Memory of sandboxes, by their limits. held: of those that have not ended; most: that this process may give them",
-    { of: ["held", "most"] },
+    { kind: ["held", "most"] },
   ),
   sandboxConnections: gauge(
     "assay_sandboxes_connections",

@@ -44,9 +44,9 @@ export function setGauges(prometheus: Prometheus, status: ServiceStatus, languag
 /** @param counts null in a process without sandboxes. */
 export function setSandboxGauges(prometheus: Prometheus, counts: SandboxCounts | null): void {
   if (!counts) return;
-  for (const of of ["held", "most"] as const) {
-    prometheus.set("sandboxes", { of }, counts[of].sandboxes);
-    prometheus.set("sandboxMemory", { of }, counts[of].memoryBytes);
+  for (const kind of ["held", "most"] as const) {
+    prometheus.set("sandboxes", { kind }, counts[kind].sandboxes);
+    prometheus.set("sandboxMemory", { kind }, counts[kind].memoryBytes);
   }
   prometheus.set("sandboxConnections", {}, counts.held.connections);
 }

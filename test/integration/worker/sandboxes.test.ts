@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import pino from "pino";
 import type { Sandbox, SandboxRefusalCode } from "../../../src/domain/sandboxes/sandbox.ts";
 import { SandboxRefused } from "../../../src/domain/sandboxes/sandbox.ts";
-import type { SandboxKeeperOptions } from "../../../src/worker/sandboxes/keeper.ts";
+import { NO_SANDBOXES, type SandboxKeeperOptions } from "../../../src/worker/sandboxes/keeper.ts";
+import { SandboxSweeper } from "../../../src/worker/sandboxes/sweeper.ts";
 import { callerOf, sandboxRequest, shellRequest } from "../../support/sandboxes/caller.ts";
 import { keeperOf, outputOf, untilOutput } from "../../support/sandboxes/keeper.ts";
 import { type Io, MemoryEngine, type Program } from "../../support/sandboxes/memory-engine.ts";
@@ -353,4 +355,26 @@ test("a stop ends all sandboxes, and is durable when it resolves", async (t) => 
     [true, true],
   );
   await assert.rejects(create(), refusedAs("sandboxesOff"));
+});
+
+test("a new process ends the sandboxes of an earlier one before it has any", async (t) => {
+  const { create, store, handle } = await started(t);
+  const sandbox = await create();
+  await (await handle(sandbox)).execute(shellRequest("sleep"));
+  const log = pino({ level: "silent" });
+  const shared = await SandboxSweeper.start({ store: { ...store, manyProcesses: true }, leaseMs: 3_600_000, log });
+  t.after(() => shared.stop());
+  assert.equal((await store.sandboxes.get(sandbox.id, sandbox.accountId))?.state, "running");
+  const alone = await SandboxSweeper.start({ store, leaseMs: 3_600_000, log });
+  t.after(() => alone.stop());
+  assert.equal((await store.sandboxes.get(sandbox.id, sandbox.accountId))?.endReason, "worker_lost");
+  const execution = await store.sandboxes.execution(sandbox.id, sandbox.accountId, 1);
+  assert.deepEqual([execution?.status, execution?.outcome?.result.verdict], ["error", "IE"]);
+});
+
+test("a process without sandboxes refuses everything", async () => {
+  const caller = callerOf({ keyId: "key", accountId: "account" });
+  assert.equal(NO_SANDBOXES.capacity, null);
+  await assert.rejects(NO_SANDBOXES.create(sandboxRequest(), caller, null), refusedAs("sandboxesOff"));
+  await assert.rejects(NO_SANDBOXES.find(randomUUID(), "account"), refusedAs("sandboxesOff"));
 });

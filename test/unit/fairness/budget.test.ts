@@ -100,3 +100,15 @@ test("what becomes free goes first to the owner that holds least", async () => {
   await Promise.all(all);
   assert.deepEqual(served, ["c", "b"]);
 });
+
+test("with `firstIfFree`, an owner that holds nothing may take all that is free, and nobody more than that", () => {
+  const budget = new Budget({ total: 10, perOwner: "shared", firstIfFree: true });
+  const release = budget.take("a", 10);
+  assert.ok(release);
+  assert.equal(budget.take("b", 1), undefined);
+  release();
+  assert.ok(budget.take("a", 4));
+  assert.equal(budget.take("a", 4), undefined);
+  assert.ok(budget.take("b", 6));
+  assert.equal(budget.held, 10);
+});
