@@ -68,7 +68,10 @@ onEachDatabase((temporaryStore) => {
     ]) {
       await assert.rejects(setTier(store, { ...tier, ...change }, "alice"), AdminError);
     }
-    assert.deepEqual(await listTiers(store), [tier]);
+    for (const change of [{ sandboxes: 0 }, { sandboxMemoryBytes: 0.5 }, { executions: 1e9 }])
+      await assert.rejects(setTier(store, { ...tier, ...change }, "alice"), AdminError);
+    const allowance = { sandboxes: 10, sandboxMemoryBytes: 4_294_967_296, executions: 16 };
+    assert.deepEqual(await listTiers(store), [{ ...tier, ...allowance }]);
   });
 
   test("changes an account's name and tier, or neither", async (t) => {

@@ -5,6 +5,8 @@ import type { DatabaseLocation } from "../../../src/domain/database.ts";
 import type { ForeignRequest } from "../../../src/domain/foreign-api.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
 import type { Progress } from "../../../src/domain/progress.ts";
+import { newExecution } from "../../../src/domain/sandboxes/execution.ts";
+import { newSandbox } from "../../../src/domain/sandboxes/sandbox.ts";
 import { StoreError } from "../../../src/store/database/errors.ts";
 import { openSqlite } from "../../../src/store/database/sqlite.ts";
 import { openDatabase, openStore, restoreStore } from "../../../src/store/open.ts";
@@ -12,6 +14,7 @@ import { BACKED_UP } from "../../../src/store/schema/backup-format.ts";
 import { migrateTo } from "../../../src/store/schema/migrate.ts";
 import type { Store } from "../../../src/store/store.ts";
 import type { Lease } from "../../../src/store/submissions/types.ts";
+import { callerOf, sandboxRequest, shellRequest } from "../../support/sandboxes/caller.ts";
 import { addJudgement, newVersion } from "../../support/store/judgements.ts";
 import { SAMPLES } from "../../support/store/samples.ts";
 import { addKey, emptyDatabase, enqueue, onEachDatabase } from "../../support/store/temporary.ts";
@@ -47,6 +50,21 @@ async function linesOf(store: Store): Promise<string[]> {
 
 async function* stream(lines: readonly string[]): AsyncGenerator<string> {
   yield* lines;
+}
+
+/** A sandbox that has ended, with an execution that wrote bytes. */
+async function addSandbox(store: Store, key: { readonly keyId: string; readonly accountId: string }): Promise<void> {
+  const sandbox = newSandbox(sandboxRequest({ metadata: { a: "\u{1f600}" } }), callerOf(key), "w", 1);
+  await store.sandboxes.create({ sandbox, idempotency: null, leaseUntilMs: 2, onlyKnown: false });
+  const execution = newExecution(sandbox, 1, shellRequest("x"), 3);
+  await store.sandboxes.begin(execution, "w");
+  const outcome = {
+    ...DONE,
+    output: { stdout: Buffer.from([0, 255]), stderr: Buffer.from(""), integrity: "complete" },
+  } as const;
+  const ended = { ...execution, status: "completed", completedAtMs: 4, outcome } as const;
+  await store.sandboxes.endExecution({ execution: ended, dropTo: 0 });
+  await store.sandboxes.end(sandbox.id, "w", { reason: "client", endedAtMs: 5, evidence: null });
 }
 
 /** Fills every table, with non-text bytes, a rotated key, and work in every state. */
@@ -93,6 +111,7 @@ async function fill(store: Store): Promise<{ readonly account: string; readonly 
   const versionSeq = await store.judgements.putVersion(newVersion(accountId, ["1"]), async () => {});
   const about = { title: "Sum", tests: 1, bytes: 2, cpuSecs: 0.5, memoryBytes: null };
   await store.problems.put({ accountId, name: "sum", versionSeq, ...about }, null, ACTOR);
+  await addSandbox(store, project.key);
   const running = await submit(store, project);
   await store.submissions.claim("w", 1_000);
   await submit(store, project);

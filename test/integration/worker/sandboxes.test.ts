@@ -46,7 +46,8 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
 };
 
 async function started(t: TestContext, options: Partial<Omit<SandboxKeeperOptions, "engine" | "store">> = {}) {
-  const { store } = await temporaryStore(t);
+  const { store, clock } = await temporaryStore(t);
+  clock.nowMs = Date.now();
   const engine = new MemoryEngine((io) => {
     const program = PROGRAMS[io.step.command.at(-1) ?? ""];
     if (!program) throw new Error(`there is no program ${io.step.command.join(" ")}`);
