@@ -21,7 +21,7 @@ let keeper: SandboxKeeper;
 let key: Awaited<ReturnType<typeof addKey>>;
 
 before(async () => {
-  launcher = await startLauncher({ sandboxes: { most: 4, memoryBytes: 2048 * MIB } });
+  launcher = await startLauncher({ sandboxes: 4, sandboxMemory: 2048 * MIB });
   temporary = await temporaryStore();
   key = await addKey(temporary.store, "one");
   const socketPath = join(dirname(launcher.socket), SANDBOXES_SOCKET);
@@ -189,5 +189,27 @@ test("hundreds of executions use few connections, and all of them end with a rec
     const { executions } =
       (await temporary.store.sandboxes.executions(living.sandbox.id, key.accountId, { max: 500 })) ?? {};
     assert.deepEqual([executions?.length, executions?.every(({ status }) => status === "completed")], [200, true]);
+  });
+});
+
+test("files are written and read with the rights of the sandbox, and a request for them uses it only meanwhile", async () => {
+  await inSandbox(async (living) => {
+    const body = async function* () {
+      for (let n = 0; n < 64; n++) yield Buffer.alloc(65_536, n);
+    };
+    const written = await living.files.write("data/big", body(), { createParents: true, mode: 0o640 });
+    assert.deepEqual([written.path, written.bytes, written.mode], ["/home/user/data/big", 64 * 65_536, 0o640]);
+    const seen = await run(living, "stat -c '%U %s' data/big");
+    assert.equal(text(seen).stdout, "user 4194304\n");
+    const { body: content, bytes } = await living.files.read("data/big", { from: 65_530, to: 65_542 });
+    const parts: Buffer[] = [];
+    for await (const part of content) parts.push(part);
+    assert.deepEqual([bytes, Buffer.concat(parts)], [12, Buffer.concat([Buffer.alloc(6, 0), Buffer.alloc(6, 1)])]);
+    await assert.rejects(living.files.stat("/no/such/file"), { code: "notFound" });
+    await living.pause();
+    await assert.rejects(living.files.stat("data/big"), SandboxRefused);
+    await living.resume();
+    await living.files.remove("data", true);
+    assert.equal(text(await run(living, "ls")).stdout, "");
   });
 });
