@@ -27,7 +27,7 @@ export function endpoints(): string {
         ({ name, in: place, description }) => `- ${PARAMETERS[place]} ${code(name)}: ${sentence(description)}`,
       ),
       ...Object.entries(successes).map(([status, { description, body, media, location }]) => {
-        const type = body ? [body].flat().map(nameOf).map(bodyOf).join(" or ") : code(media ?? "");
+        const type = body ? [body].flat().map(nameOf).map(bodyOf).join(" or ") : media ? code(media) : "no body";
         return `- Response ${status}, ${type}${location ? ", with the header `Location`" : ""}: ${sentence(description)}`;
       }),
     ].join("\n"),

@@ -4,6 +4,7 @@ import { type ClientError, clientError, type ErrorCode, echo, errorsReturned } f
 import type { Caller } from "../domain/submission.ts";
 import { callerOf, ownerOf } from "./access/caller.ts";
 import type { ProblemImports } from "./api/import-problem.ts";
+import { passBodiesOn } from "./body/streamed-body.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { WebSocketBudget } from "./listener/message-socket.ts";
 import type { LongAnswers } from "./responses/long-answers.ts";
@@ -51,6 +52,8 @@ export interface Success<Schema extends z.ZodType = z.ZodType> {
   readonly media?: string;
   /** Whether the response has the header Location. */
   readonly location?: true;
+  /** Further headers of the response, each with its description. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 type Successes = Readonly<Record<number, Success>>;
@@ -79,7 +82,7 @@ export interface Call<Path = unknown, Query = unknown, Headers = unknown> {
 interface Declaration<P extends Parameters, Q extends Parameters, H extends Parameters, S extends Successes> {
   /** The operationId of /openapi.json. */
   readonly id: string;
-  readonly method: "get" | "post" | "delete";
+  readonly method: "get" | "post" | "put" | "patch" | "delete";
   /** The path, with parameters as in `/api/result/{id}`. */
   readonly path: string;
   readonly summary: string;
@@ -136,8 +139,10 @@ function errorsOf(
   const readsJson = body ? !("media" in body) : method !== "get";
   const ofBody = [
     ...(readsJson ? errorsReturned("jsonBody") : []),
-    ...(body && "media" in body ? errorsReturned("archive") : []),
-    ...(body || readsJson ? [config?.tooLarge ?? ("bodyTooLarge" as const), "noRoom" as const] : []),
+    ...(config?.archive ? errorsReturned("archive") : []),
+    ...((body || readsJson) && !config?.streams
+      ? [config?.tooLarge ?? ("bodyTooLarge" as const), "noRoom" as const]
+      : []),
   ];
   const ofParameters = [
     ...Object.values({ ...path, ...query, ...headers }).flatMap(({ refuse, errors = [] }) => [
@@ -150,6 +155,17 @@ function errorsOf(
 
 /** Adds the routes to the server. */
 export function addRoutes(server: FastifyInstance, routes: readonly Route[], services: Services): void {
+  const [streaming, others] = [true, false].map((streams) =>
+    routes.filter(({ config }) => (config?.streams === true) === streams),
+  ) as [Route[], Route[]];
+  addAll(server, others, services);
+  void server.register(async (scope) => {
+    passBodiesOn(scope);
+    addAll(scope, streaming, services);
+  });
+}
+
+function addAll(server: FastifyInstance, routes: readonly Route[], services: Services): void {
   for (const { method, path, parameters, config, handler } of routes) {
     const handle = handler(services);
     server.route({

@@ -37,6 +37,8 @@ import { answerUnknownRoutes } from "./responses/not-found.ts";
 import { requestId } from "./responses/request-id.ts";
 import { addRoutes, checkQuery } from "./route.ts";
 
+const WRITES: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH", "DELETE"]);
+
 /** How often expired rows are removed from the database. */
 const FORGET_MS = 60_000;
 
@@ -120,7 +122,7 @@ export class HttpServer {
       request.caller = caller;
       assignOwner(clients, request);
       const { submits = false } = request.routeOptions.config ?? {};
-      const onlyReads = !submits && !["POST", "DELETE"].includes(request.method);
+      const onlyReads = !submits && !WRITES.has(request.method);
       await countRequests(caller, dependencies, { onlyReads }).catch((error) => deferQuota(request, error));
       checkRoute(request);
       checkQuery(request);

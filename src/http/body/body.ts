@@ -14,6 +14,7 @@ import { parseForm } from "./form-body.ts";
 import { parseJson } from "./json-body.ts";
 import { checkShape } from "./json-shape.ts";
 import { parseInThread } from "./parse-large.ts";
+import { checkPlain } from "./streamed-body.ts";
 
 /** JSON can encode one byte of text as six: \u0001. */
 const LONGEST_ESCAPE = 6;
@@ -135,6 +136,11 @@ export function readJsonOnly(
     const { bodyLimit } = request.routeOptions;
     // The body of a GET is never read.
     if (bytes === 0 || request.method === "GET" || request.method === "HEAD") return payload;
+    if (request.routeOptions.config.streams) {
+      checkPlain(request);
+      if (awaitsContinue(request)) sayContinue(request, reply);
+      return payload;
+    }
     if (!isPlainUtf8(request)) throw wrongMedia(request);
     if (awaitsContinue(request) && bytes > bodyLimit && Number.isFinite(bytes)) {
       throw tooLarge(request);

@@ -11,7 +11,7 @@ export interface DocumentedOperation {
   readonly description: string;
   readonly parameters: readonly DocumentedParameter[];
   readonly requestBody?: { readonly content: Content };
-  readonly responses: Readonly<Record<string, { readonly description: string; readonly content: Content }>>;
+  readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: Content }>>;
 }
 
 export interface DocumentedParameter {
@@ -132,7 +132,7 @@ function parameterItem({ name, in: where, description, required }: DocumentedPar
 }
 
 function answer(status: string, { description, content }: DocumentedOperation["responses"][string]): Html {
-  const media = content["application/json"];
+  const media = content?.["application/json"];
   const label = html`<span class="status s${status.slice(0, 1)}">${status}</span>`;
   if (media?.examples) {
     const errors = Object.values(media.examples).map(({ value }) => html`<li>${value.error}</li>`);

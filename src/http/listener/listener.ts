@@ -15,13 +15,17 @@ import { answerConnect, answerExpectation, answerUnknownMethod } from "../respon
 import { lingerAfter } from "../responses/linger.ts";
 import { admitPipelined, BurstGuard, limitChunks } from "./burst-guard.ts";
 import type { Clients } from "./connections.ts";
+import { limitTime } from "./time-limit.ts";
 import { asksForWebSocket } from "./upgrade.ts";
 
 /** Limits on connections. All times are in milliseconds. */
 export interface ListenerLimits {
   /** The longest time from the beginning of the connection, or from the end of the previous response, to the end of the headers. */
   readonly headersTimeout: number;
-  /** The longest time from the same moment to the end of the body. The time in which `wait=true` waits for a result does not count. */
+  /**
+   * The longest time from the end of the headers to the end of the body. The time in which `wait=true` waits for a result does not count.
+   * A body that is passed on while it arrives has limits of its own, see withoutTimeLimit().
+   */
   readonly requestTimeout: number;
   /** Interval at which the two limits above are checked. A connection can exceed them by this much. */
   readonly connectionsCheckingInterval: number;
@@ -66,9 +70,11 @@ export function createListener(
   limits: Partial<ListenerLimits> = {},
 ): Server {
   // Node would reject a request without Host in a response without a body. checkHost() in server.ts rejects it like any other error.
-  const { inactivityTimeout, ...options } = {
-    ...LIMITS,
-    ...limits,
+  const { inactivityTimeout, requestTimeout, ...others } = { ...LIMITS, ...limits };
+  const options = {
+    ...others,
+    // Node's limit would also hold for bodies that are passed on while they arrive.
+    requestTimeout: 0,
     requireHostHeader: false,
     // Other upgrades are ignored, as HTTP permits: the request gets an ordinary response, and its connection keeps Node's limits.
     shouldUpgradeCallback: (request: IncomingMessage) => asksForWebSocket(request) && takesWebSocket(request.url ?? ""),
@@ -76,6 +82,7 @@ export function createListener(
   const listener: RequestListener = (request, response) => {
     if (!admitPipelined(request, response, meter)) return;
     limitChunks(request, meter);
+    limitTime(request, response, requestTimeout, (error) => server.emit("clientError", error, request.socket));
     lingerAfter(request);
     if (METHODS.includes(request.method ?? "")) handler(request, response);
     else answerUnknownMethod(response, meter);

@@ -6,7 +6,7 @@ import { ROUTES } from "../api/routes.ts";
 import { componentSchemas, nameOf } from "../named-schemas.ts";
 import { REQUEST_ID } from "../responses/request-id.ts";
 import { VERSION } from "../responses/version.ts";
-import type { Route } from "../route.ts";
+import type { Route, Success } from "../route.ts";
 
 /** The API as OpenAPI 3.1, generated from the declarations of the routes and the list of errors. */
 export interface OpenApi {
@@ -65,7 +65,7 @@ function describe({ id, summary, description, parameters, body, successes, error
   const byStatus = Map.groupBy(errors, (code) => ERRORS[code].status);
   const failed = [...byStatus].map(([status, codes]) => [status, errorResponse(codes)] as const);
   const succeeded = Object.entries(successes).map(
-    ([status, { description, body, media, location }]) =>
+    ([status, { description, body, media, location, headers }]) =>
       [
         status,
         {
@@ -74,8 +74,10 @@ function describe({ id, summary, description, parameters, body, successes, error
             "X-Request-Id": header("RequestId"),
             ...RATE_LIMIT,
             ...(location && { Location: header("Location") }),
+            ...headersOf(headers),
           },
-          content: body ? json({ schema: eitherOf([body].flat().map(nameOf)) }) : { [media ?? ""]: TEXT },
+          ...(body && { content: json({ schema: eitherOf([body].flat().map(nameOf)) }) }),
+          ...(media && { content: { [media]: TEXT } }),
         },
       ] as const,
   );
@@ -87,6 +89,12 @@ function describe({ id, summary, description, parameters, body, successes, error
     ...(body && { requestBody: { required: true, content: contentOf(body) } }),
     responses: Object.fromEntries([...succeeded, ...failed]),
   };
+}
+
+function headersOf(headers: Success["headers"] = {}) {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: "string" } }]),
+  );
 }
 
 const TEXT = { schema: { type: "string" } };
