@@ -1,3 +1,6 @@
+import { EXECUTION_BOUNDS } from "./sandboxes/execution.ts";
+import { FILE_ERRORS, type FileErrorCode } from "./sandboxes/files.ts";
+import { SANDBOX_END_REASONS } from "./sandboxes/sandbox.ts";
 import { MAX_CODE_BYTES, MAX_STDIN_BYTES } from "./submission.ts";
 
 /**
@@ -54,6 +57,7 @@ const list = {
   badIdempotencyKey: row(400, () => "Idempotency-Key must be a UUID"),
   badRequest: row(400, () => "malformed request", { returned: "everyRoute" }),
   invalidRequest: row(400, (where: string, why: string) => `${where}: ${why}`, { example: ["name", "must be text"] }),
+  badPath: fileRow(400, "badPath"),
   foreignRequest: row(400, (text: string) => text, {
     returned: "foreignApi",
     example: ["language is required and must be a string"],
@@ -61,6 +65,7 @@ const list = {
   unauthorized: row(401, () => "unauthorized", { message: "Missing or invalid API key", returned: "everyRoute" }),
   signInNeeded: row(401, () => "sign in first", { returned: "dashboard" }),
   signInRefused: row(401, () => "the e-mail or the password is wrong", { returned: "dashboard" }),
+  fileForbidden: fileRow(403, "permission"),
   profileForbidden: row(403, (name: string) => `this API key may not use the profile ${name}`, { example: ["agent"] }),
   accountSuspended: row(403, () => "this account is suspended; ask the operator of the service", {
     returned: "everyRoute",
@@ -78,6 +83,9 @@ const list = {
   submissionNotFound: row(404, () => "submission not found"),
   judgementNotFound: row(404, () => "judgement not found"),
   problemNotFound: row(404, () => "problem not found"),
+  sandboxNotFound: row(404, () => "sandbox not found"),
+  executionNotFound: row(404, () => "execution not found"),
+  fileNotFound: fileRow(404, "notFound"),
   notFound: row(404, () => "not found, or you have no access to it", { returned: "dashboard" }),
   linkInvalid: row(404, () => "this link has been used, has expired or is not valid", { returned: "dashboard" }),
   noOutput: row(404, () => "the submission has no output: it has not ended, or the platform failed"),
@@ -109,6 +117,21 @@ const list = {
   requestTimeout: row(408, () => "the request did not arrive in time", { returned: "everyRoute" }),
   takesNoInput: row(409, () => "the submission takes no live input: it was submitted without live_input"),
   runEnded: row(409, () => "the run has ended"),
+  sandboxPaused: row(409, () => "the sandbox is paused; resume it first"),
+  executionEnded: row(409, () => "the execution has ended"),
+  executionRuns: row(409, () => "the execution has not ended yet"),
+  executionTakesNoInput: row(
+    409,
+    () => "the execution takes no input: it was started without open_input, or its input has ended",
+  ),
+  noTerminal: row(409, () => "the execution has no terminal"),
+  fileConflict: fileRow(409, "notEmpty"),
+  sandboxEnded: row(410, (reason: string) => `the sandbox has ended: ${reason}`, {
+    example: [SANDBOX_END_REASONS.idle],
+    fields: { end_reason: "idle" },
+    schema: "SandboxEnded",
+  }),
+  fileChanged: fileRow(412, "changed"),
   inputFull: row(
     413,
     (bytes: number, messages: number) =>
@@ -126,6 +149,7 @@ const list = {
     example: [12],
     headers: { "content-range": "bytes */12" },
   }),
+  fileRangeOutside: fileRow(416, "badRange"),
   notJson: row(415, () => "Content-Type must be application/json", { returned: "jsonBody" }),
   notZip: row(415, () => "Content-Type must be application/zip", { returned: "archive" }),
   expectationFailed: row(417, () => "this Expect header is not supported", { returned: "everyRoute" }),
@@ -133,6 +157,7 @@ const list = {
   invalidPackage: row(422, (fault: string) => fault, {
     example: ["problem.yaml:3: limits.memory: the ceiling of this service is 2048 MiB (ASSAY_CEILINGS)"],
   }),
+  fileRefused: fileRow(422, "badArchive"),
   problemsFull: row(
     422,
     (problems: number, bytes: number) =>
@@ -152,6 +177,16 @@ const list = {
   tooManyWatched: row(429, () => "too many runs or lists are watched at the same time: close one of them", {
     headers: { "retry-after": "1" },
   }),
+  sandboxQuota: row(
+    429,
+    (what: string, most: number) => `this account has its most of ${what} of sandboxes: ${most}; end one first`,
+    { example: ["executions", 16], headers: { "retry-after": "1" } },
+  ),
+  inputWaiting: row(
+    429,
+    (bytes: number) => `${bytes} bytes of input wait for the program, which does not read them`,
+    { example: [EXECUTION_BOUNDS.waitingInputBytes], headers: { "retry-after": "1" } },
+  ),
   tooManyExports: row(429, () => "another export of yours is still being sent", {
     returned: "dashboard",
     headers: { "retry-after": "1" },
@@ -172,6 +207,17 @@ const list = {
     returned: "everyRoute",
     headers: { "retry-after": "1" },
   }),
+  sandboxesOff: row(503, () => "this service has no sandboxes; its operator can switch them on (ASSAY_SANDBOXES)"),
+  sandboxElsewhere: row(503, () => "another process of the service has this sandbox; send the request there"),
+  sandboxesFull: row(503, () => "there is no room for another sandbox, try again later", {
+    headers: { "retry-after": "1" },
+  }),
+  executionsFull: row(
+    503,
+    () => "too many executions and file requests are under way in this sandbox or on this machine, try again later",
+    { headers: { "retry-after": "1" } },
+  ),
+  filesBusy: fileRow(503, "busy"),
   languagesUnproven: row(503, () => "no language is verified yet, try again later", {
     headers: { "retry-after": "1" },
   }),
@@ -183,7 +229,18 @@ const list = {
     fields: { status: "not_ready", checks: [{ name: "seccomp_filter", ok: false, detail: "could not be read back" }] },
     schema: "NotReady",
   }),
+  fileNoSpace: fileRow(507, "noSpace"),
 } as const;
+
+/** An error about a file of a sandbox. Its text names the path, and `code` is one of FILE_ERRORS. */
+function fileRow(status: number, code: FileErrorCode) {
+  return row(status, (text: string) => text, {
+    example: [`/home/user/notes: ${FILE_ERRORS[code]}`],
+    fields: { code, path: "/home/user/notes" },
+    schema: "FileFailure",
+    ...(status === 503 && { headers: { "retry-after": "1" } }),
+  });
+}
 
 /**
  * Which requests can get the error, besides those of the routes that name it:

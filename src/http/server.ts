@@ -10,6 +10,7 @@ import { authenticate, checkVisit, Failures } from "./access/auth.ts";
 import { decorateCaller, ownerOf } from "./access/caller.ts";
 import { addRateLimit, countRequests } from "./access/rate-limit.ts";
 import { Refusals } from "./access/refusals.ts";
+import { SandboxRate } from "./access/sandbox-rate.ts";
 import { ProblemImports } from "./api/import-problem.ts";
 import { ROUTES } from "./api/routes.ts";
 import { checkStorable } from "./api/storable.ts";
@@ -85,6 +86,7 @@ export class HttpServer {
     const checkHttps = httpsCheck(transport, trusts);
     const failures = new Failures();
     const visits = new MinuteBudget();
+    const sandboxRate = new SandboxRate();
     const refusals = new Refusals();
     const sessions = new SessionGuard(dependencies, transport.kind !== "loopback");
     routeUpgrades(this.#server);
@@ -123,7 +125,8 @@ export class HttpServer {
       assignOwner(clients, request);
       const { submits = false } = request.routeOptions.config ?? {};
       const onlyReads = !submits && !WRITES.has(request.method);
-      await countRequests(caller, dependencies, { onlyReads }).catch((error) => deferQuota(request, error));
+      if (request.routeOptions.config?.ofSandbox) sandboxRate.count(caller);
+      else await countRequests(caller, dependencies, { onlyReads }).catch((error) => deferQuota(request, error));
       checkRoute(request);
       checkQuery(request);
     });

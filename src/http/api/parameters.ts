@@ -12,6 +12,19 @@ export const SUBMISSION_ID = { ...id, description: "Id of the submission", error
 export const JUDGEMENT_ID = { ...id, description: "Id of the judgement", errors: ["judgementNotFound"] } as const;
 export const PROBLEM_ID = { ...id, description: "Id of the problem", errors: ["problemNotFound"] } as const;
 
+export const SANDBOX_ID = { ...id, description: "Id of the sandbox", errors: ["sandboxNotFound"] } as const;
+
+/** The number of an execution in the path. A text that is not a number is an unknown execution. */
+export const EXECUTION_NUMBER = {
+  description: "Number of the execution",
+  schema: z.codec(z.string(), z.int(), {
+    decode: (text) => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0),
+    encode: String,
+  }),
+  refuse: null,
+  errors: ["executionNotFound"],
+} as const satisfies Parameter;
+
 export const WAIT = {
   description:
     "With `true`, the response is sent when the run or judgement has ended. If it has not ended after 30 s, the response is 408 with the `id`",

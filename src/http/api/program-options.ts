@@ -26,7 +26,7 @@ import type { Program } from "../../domain/submission.ts";
 import { named } from "../named-schemas.ts";
 
 const word = z.string();
-const requestedLimits = named(
+export const requestedLimits = named(
   "RunLimits",
   z
     .strictObject(

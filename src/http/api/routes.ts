@@ -6,6 +6,41 @@ import { languageDetails, languages } from "./languages.ts";
 import { connect, endInput, input, signal } from "./live-input.ts";
 import { deleteProblem, importProblem, problem, problems } from "./problems.ts";
 import { cancel, compileOutput, events, result, runs, stderr, stdout } from "./result.ts";
+import { attachExecution } from "./sandboxes/attach.ts";
+import {
+  execute,
+  execution,
+  executionEvents,
+  executionInput,
+  executionSignal,
+  executionStderr,
+  executionStdout,
+  executions,
+  killExecution,
+  resizeTerminal,
+} from "./sandboxes/executions.ts";
+import {
+  fileEvents,
+  fileInfo,
+  listFiles,
+  makeDirectory,
+  moveFile,
+  readArchive,
+  readFile,
+  removeFile,
+  writeArchive,
+  writeFile,
+} from "./sandboxes/files.ts";
+import {
+  changeSandbox,
+  createSandbox,
+  endSandbox,
+  pauseSandbox,
+  resumeSandbox,
+  sandbox,
+  sandboxes,
+  sandboxMetrics,
+} from "./sandboxes/sandboxes.ts";
 import { batch, submissions } from "./submissions.ts";
 import { submit } from "./submit.ts";
 import { usage } from "./usage.ts";
@@ -38,6 +73,35 @@ export const ROUTES: readonly Route[] = [
   problems,
   problem,
   deleteProblem,
+  createSandbox,
+  sandboxes,
+  sandbox,
+  changeSandbox,
+  endSandbox,
+  pauseSandbox,
+  resumeSandbox,
+  sandboxMetrics,
+  execute,
+  executions,
+  execution,
+  executionEvents,
+  executionStdout,
+  executionStderr,
+  executionInput,
+  executionSignal,
+  resizeTerminal,
+  killExecution,
+  attachExecution,
+  readFile,
+  writeFile,
+  removeFile,
+  fileInfo,
+  listFiles,
+  makeDirectory,
+  moveFile,
+  readArchive,
+  writeArchive,
+  fileEvents,
   languages,
   languageDetails,
   health,

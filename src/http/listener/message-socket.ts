@@ -72,6 +72,7 @@ export class MessageSocket {
   readonly #answers: LongAnswers;
   readonly #keys: Dependencies["store"]["keys"];
   readonly #stopping: AbortSignal;
+  readonly #mostMessages: number;
   readonly #messages: SocketMessage[] = [];
   #received = 0;
   #receivedLate = 0;
@@ -88,6 +89,7 @@ export class MessageSocket {
     keys: Dependencies["store"]["keys"],
     answers: LongAnswers,
     stopping: AbortSignal,
+    mostMessages = MAX_MESSAGES,
   ) {
     this.request = request;
     this.over = AbortSignal.any([disconnected(reply), stopping]);
@@ -96,6 +98,7 @@ export class MessageSocket {
     this.#keys = keys;
     this.#answers = answers;
     this.#stopping = stopping;
+    this.#mostMessages = mostMessages;
   }
 
   /** The owner to whom the connection is charged. */
@@ -125,7 +128,7 @@ export class MessageSocket {
     };
     admitMessage(connection); // allows for messages that have arrived already
     socket.on("message", (data, isBinary) => {
-      if (++this.#received > MAX_MESSAGES) return socket.terminate();
+      if (++this.#received > this.#mostMessages) return socket.terminate();
       admitMessage(connection);
       if (this.#isClosed) {
         if (++this.#receivedLate > MAX_LATE_MESSAGES) socket.terminate();
@@ -186,13 +189,13 @@ export class MessageSocket {
     return this.sendPieces([JSON.stringify(value)]);
   }
 
-  /** Sends one message in pieces, which the client gets as a whole. */
-  sendPieces(pieces: Iterable<string>): Promise<void> {
+  /** Sends one message in pieces, which the client gets as a whole. Pieces that are bytes make a binary message. */
+  sendPieces(pieces: Iterable<string | Buffer>): Promise<void> {
     // One message after the other, because the pieces of a message must not have another message between them.
     this.#sending = this.#sending
       .catch(() => {})
       .then(async () => {
-        let last = "";
+        let last: string | Buffer = "";
         let isFirst = true;
         for (const piece of pieces) {
           if (!isFirst) await this.#write(last, false);
@@ -211,8 +214,8 @@ export class MessageSocket {
     setTimeout(() => this.#socket.terminate(), CLOSE_MS).unref();
   }
 
-  /** @param fin whether the text is the end of a message. */
-  async #write(text: string, fin: boolean): Promise<void> {
+  /** @param fin whether the piece is the end of a message. */
+  async #write(piece: string | Buffer, fin: boolean): Promise<void> {
     await this.#answers.eventLoop.turn(this.owner);
     if (this.over.aborted) return;
     await new Promise<void>((resolve) => {
@@ -224,7 +227,7 @@ export class MessageSocket {
         resolve();
       };
       this.over.addEventListener("abort", settle);
-      this.#socket.send(text, { binary: false, fin }, settle);
+      this.#socket.send(piece, { binary: typeof piece !== "string", fin }, settle);
     });
   }
 

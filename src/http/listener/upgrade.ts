@@ -40,7 +40,7 @@ const webSockets = new WebSocketServer({
 });
 
 /** The paths of our own routes that take a WebSocket. */
-const WEB_SOCKET_PATH = /^\/api\/result\/[^/]+\/connect(\?|$)/;
+const WEB_SOCKET_PATH = /^\/api\/(result\/[^/]+\/connect|sandboxes\/[^/]+\/executions\/[^/]+\/attach)(\?|$)/;
 
 /** Whether the route of our own API with this URL takes a WebSocket. */
 export function takesOwnWebSocket(url: string): boolean {

@@ -1,0 +1,226 @@
+import { z } from "zod";
+import {
+  EXECUTION_BOUNDS,
+  EXECUTION_KINDS,
+  EXECUTION_STATUSES,
+  type Execution,
+  SIGNAL_NAMES,
+  type SignalName,
+} from "../../../domain/sandboxes/execution.ts";
+import type { FileInfo } from "../../../domain/sandboxes/files.ts";
+import type { SandboxMeasurement } from "../../../domain/sandboxes/host.ts";
+import { executionSchema, sandboxSchema } from "../../../domain/sandboxes/sandbox-record.ts";
+import { SANDBOX_BOUNDS, SANDBOX_LIMITS, type SandboxLimitName } from "../../../domain/sandboxes/sandbox.ts";
+import { named } from "../../named-schemas.ts";
+import { count, next, time, verdict } from "../fields.ts";
+import { requestedLimits } from "../program-options.ts";
+
+/** The bodies of the routes of sandboxes. */
+
+export const sandboxBody = named("Sandbox", sandboxSchema);
+export const executionBody = named("Execution", executionSchema);
+
+const { lifetimeSecs, idleSecs, metadata, env } = SANDBOX_BOUNDS;
+const seconds = ({ least, most }: { readonly least: number; readonly most: number }) => z.int().min(least).max(most);
+const lifetime = seconds(lifetimeSecs).describe(
+  `How long the sandbox lives at most, from its start; by default ${lifetimeSecs.default} s`,
+);
+const idle = seconds(idleSecs).describe(
+  `How long the sandbox lives without any request or reader while its programs use less than 1 % of a CPU; by default ${idleSecs.default} s`,
+);
+const metadataField = z
+  .record(z.string(), z.string())
+  .describe(
+    `Names and values by which the client finds its sandboxes: up to ${metadata.entries}, with names of up to ${metadata.keyCharacters} ` +
+      `and values of up to ${metadata.valueCharacters} characters`,
+  );
+const variables = (of: string, { entries, bytes }: { readonly entries: number; readonly bytes: number }) =>
+  z
+    .record(z.string(), z.string())
+    .describe(
+      `Environment variables of ${of}: up to ${entries} with ${bytes} bytes. They are neither stored nor shown, because they can be secrets`,
+    );
+
+const limitField = (name: SandboxLimitName, what: string) => {
+  const { least, most, default: usual } = SANDBOX_LIMITS[name];
+  return z.int().min(least).max(most).describe(`${what}, from ${least} to ${most}; by default ${usual}`).optional();
+};
+
+export const createBody = named(
+  "SandboxRequest",
+  z
+    .strictObject({
+      lifetime_secs: lifetime.optional(),
+      idle_secs: idle.optional(),
+      limits: named(
+        "SandboxLimits",
+        z.strictObject({
+          memory_bytes: limitField("memoryBytes", "Memory of all programs and files together"),
+          processes: limitField("processes", "Processes and threads of all executions together"),
+          disk_bytes: limitField("diskBytes", "Bytes of all files that differ from the image"),
+          inodes: limitField("inodes", "Files and directories that differ from the image"),
+        }),
+      ).optional(),
+      env: variables("all executions", env).optional(),
+      metadata: metadataField.optional(),
+    })
+    .meta({ examples: [{ lifetime_secs: 3_600, metadata: { task: "42" } }] }),
+);
+
+export const changeBody = named(
+  "SandboxChange",
+  z.strictObject({
+    lifetime_secs: lifetime.optional(),
+    idle_secs: idle.optional(),
+    metadata: metadataField.optional(),
+  }),
+);
+
+export const sandboxesBody = named("Sandboxes", z.strictObject({ sandboxes: z.array(sandboxBody), next }));
+
+export const metricsBody = named(
+  "SandboxMetrics",
+  z.strictObject({
+    memory_bytes: count.describe("Memory of all programs and files now"),
+    memory_peak_bytes: count.describe("The highest use of memory since the start"),
+    cpu_time_secs: z.number().min(0).describe("CPU time of all programs since the start"),
+    processes: count.describe("Processes and threads now"),
+    oom_kills: count.describe("Processes that the kernel killed because the sandbox reached its memory limit"),
+    disk_bytes: count.describe("Bytes of all files that differ from the image"),
+    inodes: count.describe("Files and directories that differ from the image"),
+  }),
+);
+
+export function toMetrics(measured: SandboxMeasurement): z.output<typeof metricsBody> {
+  return {
+    memory_bytes: measured.memoryBytes,
+    memory_peak_bytes: measured.memoryPeakBytes,
+    cpu_time_secs: measured.cpuUsec / 1e6,
+    processes: measured.processes,
+    oom_kills: measured.oomKills,
+    disk_bytes: measured.diskBytes,
+    inodes: measured.inodes,
+  };
+}
+
+const cells = z.int().min(EXECUTION_BOUNDS.terminal.least).max(EXECUTION_BOUNDS.terminal.most);
+export const terminalBody = named("TerminalSize", z.strictObject({ rows: cells, cols: cells }));
+
+export const executeBody = named(
+  "ExecutionRequest",
+  z
+    .strictObject({
+      argv: z
+        .array(z.string())
+        .describe(
+          `A program, by its path or by its name in PATH, and its arguments: up to ${EXECUTION_BOUNDS.arguments} with ${EXECUTION_BOUNDS.argvBytes} bytes. ` +
+            "A request has either `argv`, `shell` or `code`",
+        )
+        .optional(),
+      shell: z.string().describe(`A command for bash, up to ${EXECUTION_BOUNDS.argvBytes} bytes`).optional(),
+      language: z.string().describe("Name or alias of the language of `code`").optional(),
+      code: z.string().describe(`A program, up to ${EXECUTION_BOUNDS.codeBytes} bytes`).optional(),
+      code_base64: z.string().describe("A program in base64, instead of `code`").optional(),
+      stdin: z.string().describe(`Standard input, up to ${EXECUTION_BOUNDS.stdinBytes} bytes`).optional(),
+      stdin_base64: z.string().describe("Standard input in base64, instead of `stdin`").optional(),
+      open_input: z
+        .boolean()
+        .describe("Whether the standard input stays open after `stdin`, for requests that send more")
+        .optional(),
+      cwd: z.string().describe("The directory in which it starts, by default /home/user").optional(),
+      env: variables("the execution, in addition to those of the sandbox", EXECUTION_BOUNDS.env).optional(),
+      limits: requestedLimits.optional(),
+      background: z
+        .boolean()
+        .describe("Whether processes that the program leaves go on. The response does not wait for its end")
+        .optional(),
+      terminal: terminalBody
+        .describe("The size of a terminal, which the program gets instead of pipes. The response does not wait for its end")
+        .optional(),
+    })
+    .meta({ examples: [{ shell: "git clone . copy && ls copy" }, { argv: ["python3", "-c", "print(6 * 7)"] }] }),
+);
+
+export const summaryBody = named(
+  "ExecutionSummary",
+  z.strictObject({
+    number: z.int().min(1),
+    kind: z.enum(EXECUTION_KINDS),
+    argv: z.array(z.string()).nullable(),
+    shell: z.string().nullable(),
+    language: z.string().nullable(),
+    background: z.boolean(),
+    terminal: z.boolean(),
+    status: z.enum(EXECUTION_STATUSES),
+    verdict: verdict.nullable(),
+    started_at: time,
+    completed_at: time.nullable(),
+    processes_left: count.nullable(),
+  }),
+);
+export const executionsBody = named("Executions", z.strictObject({ executions: z.array(summaryBody), next }));
+
+const isoTime = (ms: number) => new Date(ms).toISOString();
+
+export function toSummary(execution: Execution): z.output<typeof summaryBody> {
+  const { number, kind, argv, shell, language, background, hasTerminal, status, outcome, processesLeft } = execution;
+  const { startedAtMs, completedAtMs } = execution;
+  return {
+    number,
+    kind,
+    argv: argv && [...argv],
+    shell,
+    language,
+    background,
+    terminal: hasTerminal,
+    status,
+    verdict: outcome?.result.verdict ?? null,
+    started_at: isoTime(startedAtMs),
+    completed_at: completedAtMs === null ? null : isoTime(completedAtMs),
+    processes_left: processesLeft,
+  };
+}
+
+export const signalBody = named(
+  "ExecutionSignal",
+  z.strictObject({ signal: z.enum(SIGNAL_NAMES as readonly [SignalName, ...SignalName[]]) }),
+);
+
+/** What a request that acts on an execution gets. */
+export const actedBody = named(
+  "ExecutionState",
+  z.strictObject({ sandbox_id: z.uuid(), number: z.int().min(1), status: z.enum(EXECUTION_STATUSES) }),
+);
+
+export function toActed({ sandboxId, number, status }: Execution): z.output<typeof actedBody> {
+  return { sandbox_id: sandboxId, number, status };
+}
+
+export const fileBody = named(
+  "FileInfo",
+  z.strictObject({
+    path: z.string(),
+    type: z.enum(["file", "directory", "link", "other"]),
+    bytes: count.describe("Size of the content of a file; 0 for everything else"),
+    mode: count.describe("The permissions as a number: 420 for 0644"),
+    modified_at: time,
+    etag: z.string().describe("Changes with the content; for `If-Match` and `If-None-Match`, in quotation marks"),
+    target: z.string().nullable().describe("Where a link leads, as it was written"),
+  }),
+);
+export const filesBody = named("Files", z.strictObject({ entries: z.array(fileBody), next: next.describe("The value of `after` for the next page; null after the last one") }));
+export const pathBody = named("FilePath", z.strictObject({ path: z.string() }));
+export const moveBody = named("FileMove", z.strictObject({ from: z.string(), to: z.string() }));
+export const unpackedBody = named("Unpacked", z.strictObject({ files: count, bytes: count }));
+
+export function toFile({ path, type, bytes, mode, modifiedAtMs, etag, target }: FileInfo): z.output<typeof fileBody> {
+  return { path, type, bytes, mode, modified_at: timeOf(modifiedAtMs), etag, target: target ?? null };
+}
+
+/** The first and the last millisecond of the years with four digits. */
+const [FIRST_MS, LAST_MS] = [-62_167_219_200_000, 253_402_300_799_999];
+
+/** A program can set the time of a file to any value, so it is brought into the years that ISO 8601 has. */
+function timeOf(ms: number): string {
+  return isoTime(Math.round(Math.min(Math.max(ms, FIRST_MS), LAST_MS)));
+}

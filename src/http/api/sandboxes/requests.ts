@@ -1,0 +1,176 @@
+import { z } from "zod";
+import { clientError, type ErrorCode, echo } from "../../../domain/error.ts";
+import { LIMIT_FIELDS, type RequestedLimits } from "../../../domain/limits.ts";
+import { VARIABLE_NAME } from "../../../domain/program-options.ts";
+import { EXECUTION_BOUNDS, type ExecutionRequest } from "../../../domain/sandboxes/execution.ts";
+import type { SandboxChange } from "../../../domain/sandboxes/host.ts";
+import { SANDBOX_BOUNDS, SANDBOX_LIMITS, type SandboxRequest } from "../../../domain/sandboxes/sandbox.ts";
+import { listed } from "../../../languages/load.ts";
+import type { Dependencies } from "../../dependencies.ts";
+import { decodeBase64, leastBytes } from "../program-options.ts";
+import { isStorable } from "../storable.ts";
+import { invalidPart, unproven } from "../submit-request.ts";
+import { type changeBody, createBody, executeBody } from "./bodies.ts";
+
+/** The errors of the checks of this file. */
+export const CREATE_ERRORS = ["bodyNotObject", "invalidRequest"] as const satisfies readonly ErrorCode[];
+export const EXECUTE_ERRORS = [
+  ...CREATE_ERRORS,
+  "notUnicode",
+  "unsupportedLanguage",
+  "languagesUnproven",
+] as const satisfies readonly ErrorCode[];
+
+/** @throws ClientError invalidRequest, or bodyNotObject. */
+export function checked<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  if (typeof body !== "object" || body === null || Array.isArray(body)) throw clientError("bodyNotObject", []);
+  throw invalidPart(parsed.error.issues[0]);
+}
+
+/** Zod would leave this name out of its result without an error. */
+function checkMap(field: string, map: unknown): void {
+  if (Object.hasOwn(Object(map), "__proto__")) throw invalid(field, '"__proto__" is no name');
+}
+
+export function toSandboxRequest(body: unknown): SandboxRequest {
+  for (const field of ["env", "metadata"] as const) checkMap(field, Object(body)[field]);
+  const given = checked(createBody, body);
+  const limit = (name: keyof typeof SANDBOX_LIMITS) =>
+    given.limits?.[SANDBOX_LIMITS[name].field] ?? SANDBOX_LIMITS[name].default;
+  return {
+    limits: {
+      memoryBytes: limit("memoryBytes"),
+      processes: limit("processes"),
+      diskBytes: limit("diskBytes"),
+      inodes: limit("inodes"),
+    },
+    lifetimeSecs: given.lifetime_secs ?? SANDBOX_BOUNDS.lifetimeSecs.default,
+    idleSecs: given.idle_secs ?? SANDBOX_BOUNDS.idleSecs.default,
+    env: checkEnv(given.env ?? {}, SANDBOX_BOUNDS.env),
+    metadata: checkMetadata(given.metadata ?? {}),
+  };
+}
+
+export function toChange(given: z.output<typeof changeBody>): SandboxChange {
+  const { lifetime_secs: lifetimeSecs, idle_secs: idleSecs, metadata } = given;
+  return {
+    ...(lifetimeSecs !== undefined && { lifetimeSecs }),
+    ...(idleSecs !== undefined && { idleSecs }),
+    ...(metadata && { metadata: checkMetadata(metadata) }),
+  };
+}
+
+/** @throws ClientError invalidRequest. */
+export function checkMetadata(metadata: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  checkMap("metadata", metadata);
+  const { entries, keyCharacters, valueCharacters } = SANDBOX_BOUNDS.metadata;
+  const pairs = Object.entries(metadata);
+  if (pairs.length > entries) throw invalid("metadata", `more than ${entries} names`);
+  for (const [name, value] of pairs) {
+    if (name === "" || name.length > keyCharacters)
+      throw invalid("metadata", `${echo(name)} does not have 1 to ${keyCharacters} characters`);
+    if (value.length > valueCharacters)
+      throw invalid("metadata", `the value of ${echo(name)} has more than ${valueCharacters} characters`);
+    if (!isStorable(name) || !isStorable(value))
+      throw invalid("metadata", "has U+0000 or half of a surrogate pair, which cannot be stored");
+  }
+  return metadata;
+}
+
+function checkEnv(
+  env: Readonly<Record<string, string>>,
+  { entries, bytes }: { readonly entries: number; readonly bytes: number },
+): Readonly<Record<string, string>> {
+  const pairs = Object.entries(env);
+  if (pairs.length > entries) throw invalid("env", `more than ${entries} variables`);
+  for (const [name] of pairs) if (!VARIABLE_NAME.test(name)) throw invalid("env", `${echo(name)} is not the name of a variable`);
+  checkWords("env", pairs.flat(), bytes);
+  return env;
+}
+
+/** Checks texts that become arguments or variables of a program. */
+function checkWords(field: string, words: readonly string[], mostBytes: number): void {
+  for (const word of words) {
+    if (word.includes("\0")) throw invalid(field, "contains U+0000");
+    if (!word.isWellFormed()) throw clientError("notUnicode", [field]);
+  }
+  if (words.reduce((sum, word) => sum + Buffer.byteLength(word) + 1, 0) > mostBytes)
+    throw invalid(field, `more than ${mostBytes} bytes`);
+}
+
+/**
+ * Validates a request for an execution.
+ * @throws ClientError, one of EXECUTE_ERRORS.
+ */
+export function toExecutionRequest(
+  body: unknown,
+  dependencies: Pick<Dependencies, "languages" | "workers">,
+): ExecutionRequest {
+  checkMap("env", Object(body).env);
+  const given = checked(executeBody, body);
+  const { argv, shell, cwd, background = false, terminal = null } = given;
+  const code = bytesOf(given, "code", EXECUTION_BOUNDS.codeBytes);
+  const kinds = [argv, shell, code].filter((one) => one !== undefined);
+  if (kinds.length !== 1) throw invalid("the body", "must have exactly one of argv, shell and code");
+  if (code === undefined && given.language !== undefined) throw invalid("language", "is only for code");
+  if (argv) {
+    if (argv[0] === undefined || argv[0] === "") throw invalid("argv", "must begin with a program");
+    if (argv.length > EXECUTION_BOUNDS.arguments) throw invalid("argv", `more than ${EXECUTION_BOUNDS.arguments} arguments`);
+    checkWords("argv", argv, EXECUTION_BOUNDS.argvBytes);
+  }
+  if (shell !== undefined) {
+    if (shell === "") throw invalid("shell", "must not be empty");
+    checkWords("shell", [shell], EXECUTION_BOUNDS.argvBytes);
+  }
+  if (cwd !== undefined) checkWords("cwd", [cwd], EXECUTION_BOUNDS.cwdBytes);
+  return {
+    kind: argv ? "argv" : code ? "code" : "shell",
+    ...(argv && { argv }),
+    ...(shell !== undefined && { shell }),
+    ...(code && { code, language: languageOf(given.language, dependencies) }),
+    stdin: bytesOf(given, "stdin", EXECUTION_BOUNDS.stdinBytes) ?? Buffer.alloc(0),
+    openInput: given.open_input ?? false,
+    cwd: cwd ?? null,
+    env: checkEnv(given.env ?? {}, EXECUTION_BOUNDS.env),
+    limits: checkLimits(given.limits ?? {}),
+    background,
+    terminal,
+  };
+}
+
+/** The limits of time are bounded here, and those of memory and processes by the sandbox. */
+function checkLimits(limits: NonNullable<z.output<typeof executeBody>["limits"]>): RequestedLimits {
+  for (const field of ["wall_time_secs", "cpu_time_secs"] as const satisfies (keyof typeof LIMIT_FIELDS)[])
+    if ((limits[field] ?? 0) > EXECUTION_BOUNDS.seconds)
+      throw invalid(`limits.${field}`, `at most ${EXECUTION_BOUNDS.seconds} in a sandbox`);
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
+}
+
+function languageOf(name: string | undefined, { languages, workers }: Pick<Dependencies, "languages" | "workers">): string {
+  if (name === undefined) throw invalid("language", "is required for code");
+  const language = languages.resolve(name);
+  const available = workers.languages();
+  if (language && available.includes(language.name)) return language.name;
+  if (language && available.length === 0) throw unproven();
+  throw clientError("unsupportedLanguage", [echo(name), listed(languages, available).map(({ name }) => name)]);
+}
+
+/** The bytes of a field that is a text or, with the ending `_base64`, bytes; undefined if the request has neither. */
+function bytesOf(given: z.output<typeof executeBody>, name: "code" | "stdin", mostBytes: number): Buffer | undefined {
+  const [text, base64] = [given[name], given[`${name}_base64`]];
+  if (base64 === undefined) {
+    if (text === undefined) return undefined;
+    if (!text.isWellFormed()) throw clientError("notUnicode", [name]);
+    if (Buffer.byteLength(text) > mostBytes) throw invalid(name, `more than ${mostBytes} bytes`);
+    return Buffer.from(text);
+  }
+  if (text !== undefined) throw invalid(`${name}_base64`, `${name} is given as well`);
+  if (leastBytes({ base64 }) > mostBytes) throw invalid(`${name}_base64`, `more than ${mostBytes} bytes`);
+  return decodeBase64(`${name}_base64`, base64);
+}
+
+function invalid(field: string, reason: string) {
+  return clientError("invalidRequest", [field, reason]);
+}

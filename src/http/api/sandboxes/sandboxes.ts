@@ -1,0 +1,187 @@
+import { z } from "zod";
+import { clientError, type ErrorCode } from "../../../domain/error.ts";
+import { toSandboxRecord } from "../../../domain/sandboxes/sandbox-record.ts";
+import { SANDBOX_STATES } from "../../../domain/sandboxes/sandbox.ts";
+import { isStillValid } from "../../access/auth.ts";
+import { type Call, route, type Services } from "../../route.ts";
+import { IDEMPOTENCY_KEY, PAGE, pageOf, SANDBOX_ID } from "../parameters.ts";
+import { changeBody, createBody, metricsBody, sandboxBody, sandboxesBody, toMetrics } from "./bodies.ts";
+import { checkAllowed, ofSandbox, refusing } from "./of-sandbox.ts";
+import { SANDBOX_ERRORS } from "./refused.ts";
+import { CREATE_ERRORS, checked, checkMetadata, toChange, toSandboxRequest } from "./requests.ts";
+
+export const createSandbox = route({
+  id: "createSandbox",
+  method: "post",
+  path: "/api/sandboxes",
+  summary: "Create a sandbox",
+  description:
+    "Creates a sandbox: a box with files and processes that stay between executions. The response is sent when it runs. It ends when a client deletes it, " +
+    "and after its lifetime or its idle time. The key must allow the profile `agent`. A repeated request with the same Idempotency-Key gets the same sandbox.",
+  parameters: { headers: { "Idempotency-Key": IDEMPOTENCY_KEY } },
+  body: createBody,
+  successes: { 201: { description: "The sandbox, which runs", body: sandboxBody, location: true } },
+  errors: [...CREATE_ERRORS, "profileForbidden", "sandboxesOff", "sandboxQuota", "sandboxesFull", "notUnicode"],
+  handler: (services) => async (call) => {
+    const { request, reply, caller, headers } = call;
+    checkAllowed(caller, services);
+    const wanted = toSandboxRequest(request.body);
+    await checkStillValid(call, services);
+    request.forgetBody?.();
+    const sandbox = await refusing(() =>
+      services.dependencies.sandboxes.create(wanted, caller, headers["Idempotency-Key"] ?? null),
+    );
+    reply.code(201).header("location", `/api/sandboxes/${sandbox.id}`);
+    return toSandboxRecord(sandbox);
+  },
+});
+
+/** The body of a request can have taken half a minute to arrive. @throws ClientError unauthorized. */
+export async function checkStillValid({ request }: Pick<Call, "request">, { dependencies }: Services): Promise<void> {
+  if (!(await isStillValid(request, dependencies.store.keys))) throw clientError("unauthorized", []);
+}
+
+/** The metadata of a filter, written like a query: `task=42&user=7`. */
+const METADATA = z.string().max(4_096).optional();
+
+export const sandboxes = route({
+  id: "sandboxes",
+  method: "get",
+  path: "/api/sandboxes",
+  summary: "List sandboxes",
+  description: "Lists the account's sandboxes, newest first, also those that have ended.",
+  parameters: {
+    query: {
+      state: { description: "Lists only sandboxes in this state", schema: z.enum(SANDBOX_STATES).optional() },
+      metadata: {
+        description: "Lists only sandboxes with these metadata, written like a query and then percent-encoded: `task%3D42%26user%3D7`",
+        schema: METADATA,
+      },
+      ...PAGE,
+    },
+  },
+  successes: { 200: { description: "A page of sandboxes", body: sandboxesBody } },
+  errors: ["profileForbidden", "sandboxesOff"],
+  handler: (services) => async (call) => {
+    const { caller, query } = call;
+    checkAllowed(caller, services);
+    const { before, max } = pageOf(query);
+    const metadata = checkMetadata(Object.fromEntries(new URLSearchParams(query.metadata)));
+    const which = { state: query.state, metadata, before, max: max + 1 };
+    const found = await services.dependencies.store.sandboxes.list(caller.accountId, which);
+    const last = found.length > max ? found[max - 1] : undefined;
+    return { sandboxes: found.slice(0, max).map(toSandboxRecord), next: last ? String(last.seq) : null };
+  },
+});
+
+export const sandbox = route({
+  id: "sandbox",
+  method: "get",
+  path: "/api/sandboxes/{id}",
+  summary: "Get a sandbox",
+  description: "Returns a sandbox, also after its end. This does not count as a use of the sandbox.",
+  parameters: { path: { id: SANDBOX_ID } },
+  successes: { 200: { description: "The sandbox", body: sandboxBody } },
+  errors: ["profileForbidden", "sandboxesOff"],
+  config: { ofSandbox: true },
+  handler: (services) => async (call) => toSandboxRecord(await stored(call, services)),
+});
+
+/** @throws ClientError sandboxNotFound, also for a sandbox of another account. */
+export async function stored({ caller, path: { id } }: Call<{ readonly id: string }>, services: Services) {
+  checkAllowed(caller, services);
+  const found = await services.dependencies.store.sandboxes.get(id, caller.accountId);
+  if (!found) throw clientError("sandboxNotFound", []);
+  return found;
+}
+
+export const changeSandbox = route({
+  id: "changeSandbox",
+  method: "patch",
+  path: "/api/sandboxes/{id}",
+  summary: "Change a sandbox",
+  description:
+    "Changes the lifetime, the idle time or the metadata. What the body does not have stays. The lifetime counts from the start of the sandbox; `metadata` " +
+    "replaces all metadata.",
+  parameters: { path: { id: SANDBOX_ID } },
+  body: changeBody,
+  successes: { 200: { description: "The sandbox after the change", body: sandboxBody } },
+  errors: [...SANDBOX_ERRORS, ...CREATE_ERRORS],
+  config: { ofSandbox: true },
+  handler: (services) => async (call) =>
+    await ofSandbox(call, services, async (handle) => {
+      const change = toChange(checked(changeBody, call.request.body));
+      await checkStillValid(call, services);
+      return toSandboxRecord(await handle.change(change));
+    }),
+});
+
+export const endSandbox = route({
+  id: "endSandbox",
+  method: "delete",
+  path: "/api/sandboxes/{id}",
+  summary: "End a sandbox",
+  description:
+    "Kills all programs of a sandbox and removes its files. Its records remain, with the evidence that nothing of it is left. A sandbox that has ended does " +
+    "not change.",
+  parameters: { path: { id: SANDBOX_ID } },
+  successes: { 200: { description: "The sandbox after its end", body: sandboxBody } },
+  errors: ["profileForbidden", "sandboxesOff", "sandboxElsewhere"],
+  config: { ofSandbox: true, bodyless: true },
+  handler: (services) => async (call) => {
+    const known = await stored(call, services);
+    if (known.state === "ended") return toSandboxRecord(known);
+    try {
+      return await ofSandbox(call, services, async (handle) => toSandboxRecord(await handle.end()));
+    } catch (error) {
+      const { code } = error as { code?: ErrorCode };
+      // It has ended since it was read.
+      if (code === "sandboxEnded") return toSandboxRecord(await stored(call, services));
+      throw error;
+    }
+  },
+});
+
+export const pauseSandbox = route({
+  id: "pauseSandbox",
+  method: "post",
+  path: "/api/sandboxes/{id}/pause",
+  summary: "Pause a sandbox",
+  description:
+    "Freezes all programs of a sandbox. They use no CPU time, and their clocks and that of the idle time stand still; the lifetime goes on. Until it is " +
+    "resumed, it takes neither executions nor requests for files. A paused sandbox does not change.",
+  parameters: { path: { id: SANDBOX_ID } },
+  successes: { 200: { description: "The paused sandbox", body: sandboxBody } },
+  errors: SANDBOX_ERRORS,
+  config: { ofSandbox: true, bodyless: true },
+  handler: (services) => async (call) =>
+    await ofSandbox(call, services, async (handle) => toSandboxRecord(await handle.pause())),
+});
+
+export const resumeSandbox = route({
+  id: "resumeSandbox",
+  method: "post",
+  path: "/api/sandboxes/{id}/resume",
+  summary: "Resume a sandbox",
+  description: "Continues all programs of a paused sandbox. A sandbox that runs does not change.",
+  parameters: { path: { id: SANDBOX_ID } },
+  successes: { 200: { description: "The sandbox, which runs", body: sandboxBody } },
+  errors: SANDBOX_ERRORS,
+  config: { ofSandbox: true, bodyless: true },
+  handler: (services) => async (call) =>
+    await ofSandbox(call, services, async (handle) => toSandboxRecord(await handle.resume())),
+});
+
+export const sandboxMetrics = route({
+  id: "sandboxMetrics",
+  method: "get",
+  path: "/api/sandboxes/{id}/metrics",
+  summary: "Read what a sandbox uses",
+  description: "Returns memory, CPU time, processes and disk of a sandbox now.",
+  parameters: { path: { id: SANDBOX_ID } },
+  successes: { 200: { description: "What it uses", body: metricsBody } },
+  errors: SANDBOX_ERRORS,
+  config: { ofSandbox: true },
+  handler: (services) => async (call) =>
+    await ofSandbox(call, services, async (handle) => toMetrics(await handle.measure())),
+});
