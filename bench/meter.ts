@@ -15,6 +15,7 @@ import { FOREIGN_ROUTES } from "../src/compat/routes.ts";
 import { Conversations } from "../src/conversation/conversations.ts";
 import { type Meter, NO_METER } from "../src/domain/meter.ts";
 import { internalError } from "../src/domain/outcome.ts";
+import { NO_SANDBOXES } from "../src/worker/sandboxes/keeper.ts";
 import { HttpServer } from "../src/http/server.ts";
 import { Prometheus } from "../src/metrics/prometheus.ts";
 import { openStore } from "../src/store/open.ts";
@@ -60,6 +61,7 @@ async function measure(meter: Meter): Promise<{ request: number; submission: num
     log,
     meter,
     foreignRoutes: FOREIGN_ROUTES,
+    sandboxes: NO_SANDBOXES,
     maxPending: 1_000,
     holdMs: 1_000,
     dashboardDir: null,

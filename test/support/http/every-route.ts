@@ -4,5 +4,5 @@ import { ROUTES } from "../../../src/http/api/routes.ts";
 export const EVERY_ROUTE = ROUTES.map(({ method, path }) => ({
   method: method.toUpperCase(),
   path: path.replaceAll(/\{\w+\}/g, "00000000-0000-4000-8000-000000000000"),
-  ...(method === "post" && { body: {} }),
+  ...(["post", "put", "patch"].includes(method) && { body: {} }),
 }));

@@ -17,6 +17,7 @@ import type { DatabaseLocation } from "../../../src/domain/database.ts";
 import { foreignApiOf } from "../../../src/domain/foreign-api.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { Readiness, WorkerPool } from "../../../src/domain/readiness.ts";
+import type { SandboxHost } from "../../../src/domain/sandboxes/host.ts";
 import type { Transport } from "../../../src/domain/transport.ts";
 import type { ProviderSettings } from "../../../src/http/dashboard/provider.ts";
 import type { ConnectionLimits } from "../../../src/http/listener/connection-quota.ts";
@@ -28,6 +29,7 @@ import type { CheckedRun } from "../../../src/store/submissions/lease.ts";
 import type { Claim } from "../../../src/store/submissions/types.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { threadedPost } from "../../../src/webhooks/threaded-post.ts";
+import { NO_SANDBOXES } from "../../../src/worker/sandboxes/keeper.ts";
 import { checkedSubmission } from "../../../src/worker/program-checker.ts";
 import { TestChecker } from "../../../src/worker/test-checker.ts";
 import { type Noting, noting } from "../metrics/noting.ts";
@@ -105,6 +107,8 @@ export interface Options {
   readonly heartbeatMs?: number;
   /** Whether conversations that begin here are in memory; by default, they go through the database. */
   readonly inProcess?: boolean;
+  /** The sandboxes of the service; by default it has none. */
+  readonly sandboxesOver?: (store: Store) => SandboxHost;
   /** A real engine, instead of the engine that the test controls. */
   readonly engineOver?: (store: Store) => WorkerPool;
 }
@@ -138,6 +142,7 @@ export async function startHttp(t: TestContext, options: Options = {}): Promise<
       ...dashboardOf({ config, store, languages, sending, nodes, stopping: stopping.signal }),
       meter,
       store,
+      sandboxes: options.sandboxesOver?.(store) ?? NO_SANDBOXES,
       foreignRoutes: FOREIGN_ROUTES,
       conversations,
       workers: options.engineOver?.(store) ?? {

@@ -135,11 +135,12 @@ export const executions = route({
   errors: ["profileForbidden", "sandboxesOff"],
   config: { ofSandbox: true },
   handler: (services) => async (call) => {
-    const { id, accountId } = await stored(call, services);
-    const { before, max } = pageOf(call.query);
-    const found = await services.dependencies.store.sandboxes.executions(id, accountId, { before, max: max + 1 });
-    const last = found.length > max ? found[max - 1] : undefined;
-    return { executions: found.slice(0, max).map(toSummary), next: last ? String(last.number) : null };
+    const { caller, path, query } = call;
+    checkAllowed(caller, services);
+    const { before, max } = pageOf(query);
+    const page = await services.dependencies.store.sandboxes.executions(path.id, caller.accountId, { before, max });
+    if (!page) throw clientError("sandboxNotFound", []);
+    return { executions: page.executions.map(toSummary), next: page.next === null ? null : String(page.next) };
   },
 });
 
@@ -183,10 +184,8 @@ async function living(call: OfExecution, services: Services): Promise<SandboxHan
 
 /** @throws ClientError sandboxNotFound or executionNotFound. */
 async function storedExecution(call: OfExecution, services: Services): Promise<Execution> {
-  const { request, reply, owner, path } = call;
   const { id, accountId } = await stored(call, services);
-  const admit = services.answers.admitFor(owner, request, reply);
-  const found = await services.dependencies.store.sandboxes.execution(id, accountId, path.number, admit);
+  const found = await services.dependencies.store.sandboxes.execution(id, accountId, call.path.number);
   if (!found) throw clientError("executionNotFound", []);
   return found;
 }

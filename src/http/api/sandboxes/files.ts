@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import { clientError } from "../../../domain/error.ts";
-import { type FileInfo, type FileRange, MAX_LIST_ENTRIES, SANDBOX_HOME } from "../../../domain/sandboxes/files.ts";
+import { FileError, type FileInfo, type FileRange, MAX_LIST_ENTRIES, SANDBOX_HOME } from "../../../domain/sandboxes/files.ts";
 import { isStillValid } from "../../access/auth.ts";
 import { streamedBody } from "../../body/streamed-body.ts";
 import { disconnected } from "../../responses/client-disconnect.ts";
@@ -102,9 +102,10 @@ export const readFile = route({
         const info = await files.stat(query.path, true);
         if (unwanted === info.etag || unwanted === "*") return await describe(reply, info).code(304).send();
         if (isHead) {
-          if (info.type !== "file") throw clientError("fileConflict", [`${info.path}: this is not a file`], { fields: { code: "notRegular", path: info.path } });
+          if (info.type !== "file") throw new FileError(info.type === "directory" ? "isDirectory" : "notRegular", info.path);
           describe(reply, info).type("application/octet-stream").header("content-length", info.bytes);
-          return await reply.send();
+          // Fastify would send the length of an empty body.
+          return services.answers.sendPieces(owner, reply, []);
         }
         if (same !== undefined && same !== info.etag) request.headers.range = undefined;
       }

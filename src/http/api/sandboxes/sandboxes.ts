@@ -49,7 +49,7 @@ export const sandboxes = route({
   method: "get",
   path: "/api/sandboxes",
   summary: "List sandboxes",
-  description: "Lists the account's sandboxes, newest first, also those that have ended.",
+  description: "Lists the account's sandboxes, newest first, also those that have ended. A page can be short although there is a next one.",
   parameters: {
     query: {
       state: { description: "Lists only sandboxes in this state", schema: z.enum(SANDBOX_STATES).optional() },
@@ -67,10 +67,9 @@ export const sandboxes = route({
     checkAllowed(caller, services);
     const { before, max } = pageOf(query);
     const metadata = checkMetadata(Object.fromEntries(new URLSearchParams(query.metadata)));
-    const which = { state: query.state, metadata, before, max: max + 1 };
-    const found = await services.dependencies.store.sandboxes.list(caller.accountId, which);
-    const last = found.length > max ? found[max - 1] : undefined;
-    return { sandboxes: found.slice(0, max).map(toSandboxRecord), next: last ? String(last.seq) : null };
+    const which = { state: query.state, metadata, before, max };
+    const page = await services.dependencies.store.sandboxes.list(caller.accountId, which);
+    return { sandboxes: page.sandboxes.map(toSandboxRecord), next: page.next === null ? null : String(page.next) };
   },
 });
 

@@ -1,0 +1,343 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { type TestContext, test } from "node:test";
+import { WebSocket } from "ws";
+import { SandboxRefused } from "../../../src/domain/sandboxes/sandbox.ts";
+import { executionBody, sandboxBody } from "../../../src/http/api/sandboxes/bodies.ts";
+import { ROUTES } from "../../../src/http/api/routes.ts";
+import { MemorySandboxes } from "../../support/http/memory-sandboxes.ts";
+import { type Ask, type Running, startHttp } from "../../support/http/running.ts";
+
+interface WithSandboxes extends Running {
+  readonly host: MemorySandboxes;
+  readonly agent: string;
+  /** Sends a request with a key that may use sandboxes. */
+  readonly send: (ask: Ask) => ReturnType<Running["ask"]>;
+  readonly create: (body?: object) => Promise<string>;
+}
+
+async function start(t: TestContext, options: Parameters<typeof startHttp>[1] = {}): Promise<WithSandboxes> {
+  const made: MemorySandboxes[] = [];
+  const running = await startHttp(t, {
+    ...options,
+    sandboxesOver: (store) => {
+      const host = new MemorySandboxes(store);
+      made.push(host);
+      return host;
+    },
+  });
+  const [host] = made;
+  assert.ok(host);
+  const agent = await running.key({ profiles: ["agent"] });
+  const send = (ask: Ask) => running.ask({ key: agent, ...ask });
+  const create = async (body: object = {}) => {
+    const { status, json } = await send({ method: "POST", path: "/api/sandboxes", body });
+    assert.equal(status, 201);
+    return `/api/sandboxes/${json.id}`;
+  };
+  return { ...running, host, agent, send, create };
+}
+
+const IDS = /\{id\}/;
+
+test("every route of sandboxes refuses a key without the profile agent, and a service without sandboxes", async (t) => {
+  const { send, ask, key } = await start(t);
+  const without = await startHttp(t);
+  const agentOfOther = await without.key({ profiles: ["agent"] });
+  const other = await key({ profiles: ["judge"] });
+  const routes = ROUTES.filter(({ path }) => path.startsWith("/api/sandboxes"));
+  assert.ok(routes.length >= 29);
+  for (const { method, path, errors, parameters } of routes) {
+    const query = "path" in parameters.query ? "?path=a" : "";
+    const asked = {
+      method: method.toUpperCase(),
+      path: path.replace(IDS, randomUUID()).replace("{number}", "1") + query,
+      ...(["post", "put", "patch"].includes(method) && { body: method === "patch" ? {} : bodyOf(path) }),
+    };
+    const name = `${method} ${path}`;
+    assert.deepEqual((await ask({ ...asked, key: other })).json, { error: "this API key may not use the profile agent" }, name);
+    const off = await without.ask({ ...asked, key: agentOfOther });
+    assert.equal(off.status, 503, name);
+    assert.match(off.json.error, /^this service has no sandboxes/, name);
+    assert.ok(errors.includes("profileForbidden") && errors.includes("sandboxesOff"), name);
+    if (!IDS.test(path)) continue;
+    const { status, json } = await send(asked);
+    assert.deepEqual([status, json], [404, { error: "sandbox not found" }], name);
+  }
+});
+
+const bodyOf = (path: string) => {
+  if (path.endsWith("/signal")) return { signal: "SIGINT" };
+  if (path.endsWith("/terminal")) return { rows: 1, cols: 1 };
+  if (path.endsWith("/executions")) return { shell: "echo" };
+  if (path.endsWith("/directories")) return { path: "a" };
+  return path.endsWith("/move") ? { from: "a", to: "b" } : {};
+};
+
+test("a sandbox is created, changed, paused, resumed and ended", async (t) => {
+  const { send, host } = await start(t);
+  const key = randomUUID();
+  const asked = {
+    method: "POST",
+    path: "/api/sandboxes",
+    body: { lifetime_secs: 100, limits: { memory_bytes: 128 * 2 ** 20 }, env: { A: "b" }, metadata: { task: "42" } },
+    headers: { "idempotency-key": key },
+  };
+  const { status, json, headers } = await send(asked);
+  assert.equal(status, 201);
+  sandboxBody.parse(json);
+  assert.equal(headers.location, `/api/sandboxes/${json.id}`);
+  assert.equal(json.state, "running");
+  assert.equal(json.lifetime_secs, 100);
+  assert.equal(json.limits.memory_bytes, 128 * 2 ** 20);
+  assert.deepEqual(json.metadata, { task: "42" });
+  assert.equal((await send(asked)).json.id, json.id, "a repeated request gets the same sandbox");
+  assert.equal((await send({ ...asked, body: {} })).status, 422, "the same key with another request");
+  const path = `/api/sandboxes/${json.id}`;
+  const changed = await send({ method: "PATCH", path, body: { idle_secs: 7, metadata: { a: "b" } } });
+  assert.deepEqual([changed.status, changed.json.idle_secs, changed.json.metadata], [200, 7, { a: "b" }]);
+  assert.equal((await send({ method: "POST", path: `${path}/pause` })).json.state, "paused");
+  const paused = await send({ method: "POST", path: `${path}/executions`, body: { shell: "echo a" } });
+  assert.deepEqual([paused.status, paused.json.error], [409, "the sandbox is paused; resume it first"]);
+  assert.equal((await send({ method: "POST", path: `${path}/resume` })).json.state, "running");
+  assert.equal((await send({ path: `${path}/metrics` })).json.cpu_time_secs, 3);
+  const ended = await send({ method: "DELETE", path });
+  assert.deepEqual([ended.status, ended.json.state, ended.json.end_reason], [200, "ended", "client"]);
+  assert.equal((await send({ method: "DELETE", path })).status, 200, "a second end changes nothing");
+  assert.equal((await send({ path })).json.end_reason, "client");
+  const late = await send({ path: `${path}/metrics` });
+  assert.deepEqual(
+    [late.status, late.json],
+    [410, { error: "the sandbox has ended: a client ended it", end_reason: "client" }],
+  );
+  assert.equal(host.uses, 0, "no request is left in use");
+});
+
+test("a sandbox of another account does not exist", async (t) => {
+  const { create, send, key, host } = await start(t);
+  const path = await create();
+  await send({ method: "POST", path: `${path}/executions`, body: { shell: "echo a" } });
+  const other = await key({ profiles: ["agent"] });
+  for (const [method, of] of [
+    ["GET", ""],
+    ["DELETE", ""],
+    ["GET", "/executions"],
+    ["GET", "/executions/1"],
+    ["GET", "/executions/1/events"],
+    ["GET", "/files?path=a"],
+  ] as const) {
+    const { status, json } = await send({ method, path: path + of, key: other });
+    assert.deepEqual([status, json], [404, { error: "sandbox not found" }], `${method} ${of}`);
+  }
+  assert.equal(host.uses, 0);
+});
+
+test("lists sandboxes by state and metadata", async (t) => {
+  const { send, create } = await start(t);
+  const one = await create({ metadata: { task: "1", user: "a b" } });
+  const two = await create({ metadata: { task: "2", user: "a b" } });
+  await send({ method: "DELETE", path: two });
+  const list = async (query: string) =>
+    (await send({ path: `/api/sandboxes?${query}` })).json.sandboxes.map(({ id }: { id: string }) => `/api/sandboxes/${id}`);
+  assert.deepEqual(await list(""), [two, one]);
+  assert.deepEqual(await list("state=running"), [one]);
+  assert.deepEqual(await list(`metadata=${encodeURIComponent("user=a+b&task=2")}`), [two]);
+  assert.deepEqual(await list(`metadata=${encodeURIComponent("task=3")}`), []);
+  const page = (await send({ path: "/api/sandboxes?limit=1" })).json;
+  assert.deepEqual((await send({ path: `/api/sandboxes?before=${page.next}` })).json.sandboxes.length, 1);
+});
+
+test("refuses invalid bodies with a reason", async (t) => {
+  const { send, create } = await start(t);
+  const path = await create();
+  const refused = async (where: string, body: unknown, method = "POST") => {
+    const { status, json } = await send({ method, path: where, body });
+    assert.equal(status, 400, JSON.stringify(body));
+    return json.error as string;
+  };
+  assert.match(await refused("/api/sandboxes", []), /must be a JSON object/);
+  assert.match(await refused("/api/sandboxes", { lifetime_secs: 0 }), /^lifetime_secs: /);
+  assert.match(await refused("/api/sandboxes", { more: 1 }), /more/);
+  assert.match(await refused("/api/sandboxes", { env: { "a=b": "" } }), /not the name of a variable/);
+  assert.match(await refused("/api/sandboxes", '{"env":{"__proto__":"x"}}'), /__proto__/);
+  assert.match(await refused("/api/sandboxes", { metadata: { a: "\0" } }), /cannot be stored/);
+  const executions = `${path}/executions`;
+  assert.match(await refused(executions, {}), /exactly one of argv, shell and code/);
+  assert.match(await refused(executions, { argv: ["a"], shell: "b" }), /exactly one/);
+  assert.match(await refused(executions, { argv: [] }), /must begin with a program/);
+  assert.match(await refused(executions, { argv: ["a\0"] }), /U\+0000/);
+  assert.match(await refused(executions, { code: "x" }), /language: is required/);
+  assert.match(await refused(executions, { code: "x", language: "cobol" }), /unsupported language/);
+  assert.match(await refused(executions, { shell: "a", limits: { wall_time_secs: 3601 } }), /at most 3600/);
+  assert.match(await refused(executions, { shell: "a", terminal: { rows: 0, cols: 1 } }), /^terminal.rows/);
+  assert.match(await refused(executions, { shell: "a", stdin: "a", stdin_base64: "YQ==" }), /given as well/);
+  assert.match(await refused(path, { lifetime_secs: "1" }, "PATCH"), /^lifetime_secs/);
+});
+
+test("an execution responds with its record, at once in the background, and as a stream", async (t) => {
+  const { send, create, host } = await start(t, { holdMs: 200 });
+  const path = `${await create()}/executions`;
+  const done = await send({ method: "POST", path, body: { shell: "echo hello" } });
+  assert.equal(done.status, 200);
+  executionBody.parse(done.json);
+  assert.deepEqual([done.json.number, done.json.result.verdict, done.json.output.stdout], [1, "AC", "hello\n"]);
+  assert.equal(done.headers.location, `${path}/1`);
+  const slow = await send({ method: "POST", path, body: { shell: "sleep" } });
+  assert.deepEqual([slow.status, slow.json.status, slow.json.number], [201, "running", 2]);
+  for (const body of [{ shell: "sleep", background: true }, { shell: "sleep", terminal: { rows: 2, cols: 3 } }])
+    assert.equal((await send({ method: "POST", path, body })).status, 201);
+  assert.equal((await send({ method: "POST", path: `${path}?wait=false`, body: { shell: "sleep" } })).status, 201);
+  const headers = { accept: "text/event-stream" };
+  const stream = await send({ method: "POST", path, body: { shell: "echo hé" }, headers });
+  assert.match(String(stream.headers["content-type"]), /^text\/event-stream/);
+  assert.deepEqual(eventsOf(stream.text).map(({ event, id }) => [event, id]), [
+    ["start", undefined],
+    ["stdout", "4-0"],
+    ["ended", undefined],
+  ]);
+  const again = await send({ path: `${path}/6/events`, headers: { "last-event-id": "1-0" } });
+  assert.equal(eventsOf(again.text)[1]?.data.text, "é\n");
+  const listed = (await send({ path })).json;
+  assert.deepEqual(listed.executions.map(({ number, status }: { number: number; status: string }) => [number, status]), [
+    [6, "completed"],
+    [5, "running"],
+    [4, "running"],
+    [3, "running"],
+    [2, "running"],
+    [1, "completed"],
+  ]);
+  const killed = await send({ method: "DELETE", path: `${path}/3` });
+  assert.deepEqual([killed.status, killed.json.number, killed.json.status], [200, 3, "completed"]);
+  assert.equal((await send({ path: `${path}/3?wait=true` })).json.status, "completed");
+  assert.equal((await send({ path: `${path}/1/stdout`, headers: { range: "bytes=1-2" } })).text, "el");
+  assert.equal((await send({ path: `${path}/2/stdout` })).status, 409);
+  for (const number of ["0", "99", "x", "1e1"]) assert.equal((await send({ path: `${path}/${number}` })).status, 404, number);
+  assert.equal(host.uses, 0);
+});
+
+interface ServerEvent {
+  readonly event: string | undefined;
+  readonly id: string | undefined;
+  // biome-ignore lint/suspicious/noExplicitAny: each test asserts the shape
+  readonly data: any;
+}
+
+function eventsOf(text: string): ServerEvent[] {
+  return text
+    .split("\n\n")
+    .filter((one) => one !== "" && !one.startsWith(":"))
+    .map((one) => {
+      const field = (name: string) => new RegExp(`^${name}: (.*)$`, "m").exec(one)?.[1];
+      return { event: field("event"), id: field("id"), data: JSON.parse(field("data") ?? "null") };
+    });
+}
+
+test("an execution takes input, signals and sizes", async (t) => {
+  const { send, create } = await start(t);
+  const path = `${await create()}/executions`;
+  const begin = async (body: object) => {
+    const { json } = await send({ method: "POST", path: `${path}?wait=false`, body });
+    return `${path}/${json.number}`;
+  };
+  const cat = await begin({ shell: "cat", stdin: "a", open_input: true });
+  const input = { "content-type": "text/plain" };
+  assert.equal((await send({ method: "POST", path: `${cat}/input`, body: Buffer.from("b\0"), headers: input })).status, 200);
+  const last = await send({ method: "POST", path: `${cat}/input?end=true`, body: Buffer.from("{}") });
+  assert.deepEqual([last.status, last.json.number], [200, 1]);
+  assert.equal((await send({ path: `${cat}?wait=true` })).json.output.stdout, "ab\0{}");
+  const late = await send({ method: "POST", path: `${cat}/input`, body: Buffer.from("c") });
+  assert.deepEqual([late.status, late.json.error], [409, "the execution has ended"]);
+  const closed = await begin({ shell: "sleep" });
+  assert.equal((await send({ method: "POST", path: `${closed}/input`, body: Buffer.from("c") })).status, 409);
+  assert.equal((await send({ method: "PUT", path: `${closed}/terminal`, body: { rows: 1, cols: 1 } })).status, 409);
+  const terminal = await begin({ shell: "sleep", terminal: { rows: 24, cols: 80 } });
+  assert.equal((await send({ method: "PUT", path: `${terminal}/terminal`, body: { rows: 30, cols: 90 } })).status, 200);
+  assert.equal((await send({ method: "POST", path: `${terminal}/signal`, body: { signal: "SIGXCPU" } })).status, 400);
+  assert.equal((await send({ method: "POST", path: `${terminal}/signal`, body: { signal: "SIGTERM" } })).status, 200);
+  assert.equal((await send({ path: `${terminal}?wait=true` })).json.output.stdout, "30x90\nSIGTERM\n");
+});
+
+test("each reason for which a sandbox refuses a request has a response", async (t) => {
+  const { send, create, host } = await start(t);
+  const path = `${await create()}/executions`;
+  const refusals = [
+    [new SandboxRefused("sandboxQuota", { what: "executions", most: 16 }), 429],
+    [new SandboxRefused("executionsFull"), 503],
+    [new SandboxRefused("sandboxEnded", { reason: "idle" }), 410],
+    [new SandboxRefused("sandboxElsewhere"), 503],
+    [new SandboxRefused("inputFull", { bytes: 9 }), 429],
+  ] as const;
+  for (const [refusal, expected] of refusals) {
+    host.refuses = refusal;
+    const { status, json } = await send({ method: "POST", path, body: { shell: "echo" } });
+    assert.equal(status, expected, json.error);
+  }
+  host.refuses = new SandboxRefused("sandboxesFull");
+  const full = await send({ method: "POST", path: "/api/sandboxes", body: {} });
+  assert.deepEqual([full.status, full.headers["retry-after"]], [503, "5"]);
+});
+
+/** A client of the WebSocket, with the texts as values and the binary messages as bytes, in the order in which they came. */
+function attach(running: WithSandboxes, path: string) {
+  const { port, agent, caPath } = running;
+  const socket = new WebSocket(`wss://localhost:${port}${path}`, {
+    headers: { "x-api-key": agent },
+    ca: readFileSync(caPath),
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: each test asserts the shape
+  const messages: any[] = [];
+  socket.on("message", (data: Buffer, isBinary) => messages.push(isBinary ? data : JSON.parse(data.toString())));
+  const closed = new Promise<number>((resolve, reject) => {
+    socket.on("close", resolve);
+    socket.on("error", reject);
+  });
+  return { socket, messages, closed, opened: once(socket, "open") };
+}
+
+test("a WebSocket carries input, output, sizes and signals of an execution", async (t) => {
+  const running = await start(t);
+  const { send, create, host } = running;
+  const path = `${await create()}/executions`;
+  const body = { shell: "cat", terminal: { rows: 24, cols: 80 } };
+  const { json } = await send({ method: "POST", path, body });
+  const { socket, messages, closed, opened } = attach(running, `${path}/${json.number}/attach`);
+  await opened;
+  socket.send(Buffer.from("typed\r"));
+  socket.send(JSON.stringify({ type: "resize", rows: 30, cols: 90 }));
+  socket.send(JSON.stringify({ type: "signal", signal: "SIGTERM" }));
+  assert.equal(await closed, 1000);
+  assert.deepEqual(messages[0], { type: "start", number: 1, stdout: 0, stderr: 0 });
+  const output = messages.filter((one) => Buffer.isBuffer(one)) as Buffer[];
+  assert.ok(output.every((one) => one[0] === 1));
+  assert.equal(Buffer.concat(output.map((one) => one.subarray(1))).toString(), "typed\r30x90\nSIGTERM\n");
+  const last = messages.at(-1);
+  assert.deepEqual([last.type, last.execution.status, last.execution.output.stdout], ["ended", "completed", "typed\r30x90\nSIGTERM\n"]);
+  assert.equal(host.uses, 0);
+});
+
+test("a WebSocket refuses what is no message, and continues where the client wants", async (t) => {
+  const running = await start(t);
+  const { send, create } = running;
+  const path = `${await create()}/executions`;
+  await send({ method: "POST", path: `${path}?wait=false`, body: { shell: "cat", stdin: "0123456789", open_input: true } });
+  const bad = attach(running, `${path}/1/attach?stdout=8`);
+  await bad.opened;
+  bad.socket.send("{}");
+  assert.equal(await bad.closed, 1008);
+  assert.deepEqual(bad.messages[0], { type: "start", number: 1, stdout: 8, stderr: 0 });
+  assert.deepEqual(bad.messages[1], Buffer.from("\u000189"));
+  assert.equal(bad.messages.at(-1).type, "error");
+  const sized = attach(running, `${path}/1/attach`);
+  await sized.opened;
+  sized.socket.send(JSON.stringify({ type: "resize", rows: 1, cols: 1 }));
+  assert.equal(await sized.closed, 1008);
+  assert.equal(sized.messages.at(-1).error, "the execution has no terminal");
+  const ending = attach(running, `${path}/1/attach`);
+  await ending.opened;
+  ending.socket.send(JSON.stringify({ type: "end" }));
+  assert.equal(await ending.closed, 1000);
+  await assert.rejects(attach(running, `${path}/1/attach`).closed, /409/, "it has ended");
+  assert.equal((await send({ path: `${path}/1/attach` })).status, 409);
+});

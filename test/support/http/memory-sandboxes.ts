@@ -1,0 +1,334 @@
+import {
+  type Execution,
+  type ExecutionRequest,
+  newExecution,
+  type SignalName,
+} from "../../../src/domain/sandboxes/execution.ts";
+import { FileError, type FileEvent, type FileInfo, type SandboxFiles } from "../../../src/domain/sandboxes/files.ts";
+import type {
+  ExecutionEvent,
+  RunningExecution,
+  SandboxHandle,
+  SandboxHost,
+} from "../../../src/domain/sandboxes/host.ts";
+import {
+  newSandbox,
+  type Sandbox,
+  SandboxRefused,
+  type SandboxRequest,
+  sandboxRequestHash,
+} from "../../../src/domain/sandboxes/sandbox.ts";
+import type { Caller } from "../../../src/domain/submission.ts";
+import type { Store } from "../../../src/store/store.ts";
+import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
+import { report } from "../verdict/reports.ts";
+
+const WORKER = "memory";
+
+/**
+ * Sandboxes without a machine, for tests of the routes: their state is in the real store, and their programs are a few lines of this
+ * file. `echo TEXT` writes and ends; `cat` writes its input; everything else waits for a signal.
+ */
+export class MemorySandboxes implements SandboxHost {
+  readonly capacity = { sandboxes: 8, memoryBytes: 8 * 2 ** 30 };
+  /** What a call of a handle refuses with, if a test sets it. */
+  refuses: SandboxRefused | null = null;
+  /** How many requests and readers use a sandbox now. */
+  uses = 0;
+  readonly #store: Store;
+  readonly #living = new Map<string, MemorySandbox>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  async create(request: SandboxRequest, caller: Caller, idempotencyKey: string | null): Promise<Sandbox> {
+    if (this.refuses) throw this.refuses;
+    const { sandboxes } = this.#store;
+    const sandbox = newSandbox(request, caller, WORKER, Date.now());
+    const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, requestHash: sandboxRequestHash(request) };
+    const created = await sandboxes.create({ sandbox, idempotency, leaseUntilMs: Date.now() + 3_600_000 });
+    if (created.kind === "duplicate") return created.sandbox;
+    if (created.kind === "conflict") throw new SandboxRefused("idempotencyConflict");
+    if (created.kind === "quota") throw new SandboxRefused("sandboxQuota", { what: created.what, most: created.most });
+    const evidence = { controls: ["pid_namespace"], controlsMissing: [], teardown: null };
+    const running = await sandboxes.update(sandbox.id, WORKER, { state: "running", startedAtMs: Date.now(), evidence });
+    if (!running) throw new Error("the sandbox is not stored");
+    this.#living.set(sandbox.id, new MemorySandbox(running, this, this.#store));
+    return running;
+  }
+
+  async find(id: string, accountId: string): Promise<SandboxHandle> {
+    const stored = await this.#store.sandboxes.get(id, accountId);
+    if (!stored) throw new SandboxRefused("sandboxNotFound");
+    if (stored.endReason) throw new SandboxRefused("sandboxEnded", { reason: stored.endReason });
+    const living = this.#living.get(id);
+    if (!living) throw new SandboxRefused("sandboxElsewhere");
+    return living;
+  }
+}
+
+class MemorySandbox implements SandboxHandle {
+  sandbox: Sandbox;
+  readonly files: SandboxFiles = memoryFiles();
+  readonly #host: MemorySandboxes;
+  readonly #store: Store;
+  readonly #executions = new Map<number, MemoryExecution>();
+  #number = 0;
+
+  constructor(sandbox: Sandbox, host: MemorySandboxes, store: Store) {
+    this.sandbox = sandbox;
+    this.#host = host;
+    this.#store = store;
+  }
+
+  use(): () => void {
+    this.#host.uses++;
+    let isUsed = true;
+    return () => {
+      if (isUsed) this.#host.uses--;
+      isUsed = false;
+    };
+  }
+
+  async execute(request: ExecutionRequest): Promise<RunningExecution> {
+    if (this.#host.refuses) throw this.#host.refuses;
+    if (this.sandbox.state === "paused") throw new SandboxRefused("sandboxPaused");
+    const execution = newExecution(this.sandbox, ++this.#number, request, Date.now());
+    await this.#store.sandboxes.begin(execution, WORKER);
+    const running = new MemoryExecution(execution, request, this.#store);
+    this.#executions.set(execution.number, running);
+    void running.ended.then(() => this.#executions.delete(execution.number));
+    return running;
+  }
+
+  execution(number: number): RunningExecution | null {
+    return this.#executions.get(number) ?? null;
+  }
+
+  async #update(update: Parameters<Store["sandboxes"]["update"]>[2]): Promise<Sandbox> {
+    const now = await this.#store.sandboxes.update(this.sandbox.id, WORKER, update);
+    if (!now) throw new Error("the sandbox has ended");
+    this.sandbox = now;
+    return now;
+  }
+
+  pause = () => this.#update({ state: "paused" });
+  resume = () => this.#update({ state: "running" });
+  change: SandboxHandle["change"] = (change) => this.#update(change);
+
+  async end(): Promise<Sandbox> {
+    await Promise.all([...this.#executions.values()].map((one) => one.kill()));
+    const end = { reason: "client", endedAtMs: Date.now(), evidence: null } as const;
+    const ended = await this.#store.sandboxes.end(this.sandbox.id, WORKER, end);
+    if (!ended) throw new Error("the sandbox has ended");
+    this.sandbox = ended;
+    return ended;
+  }
+
+  async measure() {
+    return { memoryBytes: 1, memoryPeakBytes: 2, cpuUsec: 3_000_000, processes: 4, oomKills: 5, diskBytes: 6, inodes: 7 };
+  }
+}
+
+class MemoryExecution implements RunningExecution {
+  execution: Execution;
+  readonly ended: Promise<Execution>;
+  /** Sizes and signals that it got. */
+  readonly got: unknown[] = [];
+  readonly #store: Store;
+  readonly #takesInput: boolean;
+  readonly #hasTerminal: boolean;
+  readonly #end = Promise.withResolvers<Execution>();
+  #stdout = Buffer.alloc(0);
+  #isEnding = false;
+  #woken = Promise.withResolvers<void>();
+
+  constructor(execution: Execution, request: ExecutionRequest, store: Store) {
+    this.execution = execution;
+    this.ended = this.#end.promise;
+    this.#store = store;
+    this.#takesInput = request.openInput || request.terminal !== null;
+    this.#hasTerminal = request.terminal !== null;
+    const { shell = "" } = request;
+    if (shell.startsWith("echo ")) {
+      this.#write(Buffer.from(`${shell.slice(5)}\n`));
+      void this.#finish();
+    } else if (shell === "cat") {
+      this.#write(request.stdin);
+      if (!this.#takesInput) void this.#finish();
+    }
+  }
+
+  get number(): number {
+    return this.execution.number;
+  }
+
+  #write(bytes: Buffer): void {
+    this.#stdout = Buffer.concat([this.#stdout, bytes]);
+    this.#woken.resolve();
+    this.#woken = Promise.withResolvers();
+  }
+
+  async #finish(): Promise<void> {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    const outcome = buildOutcome({ execute: report({ stdout: this.#stdout }) });
+    const execution: Execution = {
+      ...this.execution,
+      status: outcome.status,
+      completedAtMs: Date.now(),
+      outcome,
+      processesLeft: 0,
+    };
+    await this.#store.sandboxes.endExecution({ execution, dropTo: 0 });
+    this.execution = execution;
+    this.#end.resolve(execution);
+    this.#woken.resolve();
+  }
+
+  async *follow(from: { readonly stdout: number }, over: AbortSignal): AsyncGenerator<ExecutionEvent> {
+    let at = from.stdout;
+    const gone = new Promise<void>((resolve) => over.addEventListener("abort", () => resolve(), { once: true }));
+    while (!over.aborted) {
+      const woken = this.#woken.promise;
+      const bytes = Buffer.from(this.#stdout.subarray(at));
+      if (bytes.length > 0) {
+        yield { type: "output", stream: "stdout", at, bytes };
+        at += bytes.length;
+        continue;
+      }
+      if (this.execution.completedAtMs !== null) {
+        yield { type: "end", execution: this.execution };
+        return;
+      }
+      await Promise.race([woken, gone, this.ended]);
+    }
+  }
+
+  async input(bytes: Buffer): Promise<void> {
+    if (this.#isEnding) throw new SandboxRefused("executionEnded");
+    if (!this.#takesInput) throw new SandboxRefused("takesNoInput");
+    this.#write(bytes);
+  }
+
+  async endInput(): Promise<void> {
+    if (!this.#hasTerminal) await this.#finish();
+  }
+
+  async signal(name: SignalName): Promise<void> {
+    this.#write(Buffer.from(`${name}\n`));
+    if (name === "SIGTERM") await this.#finish();
+  }
+
+  async resize(rows: number, cols: number): Promise<void> {
+    if (!this.#hasTerminal) throw new SandboxRefused("noTerminal");
+    this.#write(Buffer.from(`${rows}x${cols}\n`));
+  }
+
+  async kill(): Promise<void> {
+    await this.#finish();
+  }
+}
+
+/** Files by absolute path; every directory exists. */
+function memoryFiles(): SandboxFiles {
+  const files = new Map<string, { bytes: Buffer; mode: number; version: number }>();
+  const watchers = new Set<(event: FileEvent) => void>();
+  let version = 0;
+  const absolute = (path: string) => (path.startsWith("/") ? path : `/home/user/${path}`);
+  const stat = async (path: string): Promise<FileInfo> => {
+    const at = absolute(path);
+    const file = files.get(at);
+    const base = { path: at, modifiedAtMs: Date.UTC(2026, 0, 1) };
+    if (file) return { ...base, type: "file", bytes: file.bytes.length, mode: file.mode, etag: `e-${file.version}` };
+    if (at.endsWith("/user") || [...files.keys()].some((one) => one.startsWith(`${at}/`)))
+      return { ...base, type: "directory", bytes: 0, mode: 0o755, etag: "d" };
+    throw new FileError("notFound", at);
+  };
+  const tell = (event: FileEvent) => {
+    for (const watcher of watchers) watcher(event);
+  };
+  const collect = async (body: AsyncIterable<Buffer>) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of body) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  };
+  return {
+    stat,
+    async list(path, after, most) {
+      const names = [...files.keys()].filter((one) => one.startsWith(`${absolute(path)}/`)).sort();
+      const from = after === null ? 0 : names.indexOf(after) + 1;
+      const page = names.slice(from, from + most);
+      const isLast = from + page.length >= names.length;
+      return { entries: await Promise.all(page.map(stat)), next: isLast ? null : (page.at(-1) ?? null) };
+    },
+    async read(path, range) {
+      const info = await stat(path);
+      if (info.type === "directory") throw new FileError("isDirectory", info.path);
+      const { bytes } = files.get(info.path) as { bytes: Buffer };
+      const from = range === null ? 0 : "last" in range ? Math.max(0, bytes.length - range.last) : range.from;
+      const until = range !== null && "to" in range && range.to !== null ? Math.min(range.to, bytes.length) : bytes.length;
+      if (range !== null && from >= bytes.length) throw new FileError("badRange", info.path);
+      const body = (async function* () {
+        for (let at = from; at < until; at += 65_536) yield bytes.subarray(at, Math.min(at + 65_536, until));
+      })();
+      return { info, from, bytes: until - from, body };
+    },
+    async write(path, body, { mode, ifMatch, ifNoneMatch }) {
+      const at = absolute(path);
+      const before = files.get(at);
+      const bytes = await collect(body);
+      const isSame = (etag: string) => before !== undefined && (etag === "*" || etag === `e-${before.version}`);
+      if (ifMatch !== undefined && !isSame(ifMatch)) throw new FileError("changed", at);
+      if (ifNoneMatch !== undefined && isSame(ifNoneMatch)) throw new FileError("changed", at);
+      files.set(at, { bytes, mode: mode ?? before?.mode ?? 0o644, version: ++version });
+      tell({ type: before ? "changed" : "created", path: at });
+      return await stat(at);
+    },
+    makeDirectory: async (path) => ({ ...(await stat("/home/user")), path: absolute(path) }),
+    async move(from, to) {
+      const file = files.get((await stat(from)).path);
+      if (!file) throw new FileError("notFound", from);
+      files.delete(absolute(from));
+      files.set(absolute(to), file);
+      tell({ type: "moved", path: absolute(to), from: absolute(from) });
+      return await stat(to);
+    },
+    async remove(path, recursive) {
+      const { path: at, type } = await stat(path);
+      if (type === "directory" && !recursive) throw new FileError("notEmpty", at);
+      for (const one of files.keys()) if (one === at || one.startsWith(`${at}/`)) files.delete(one);
+      tell({ type: "removed", path: at });
+    },
+    async archive(path) {
+      const info = await stat(path);
+      return (async function* () {
+        yield Buffer.from(`archive of ${info.path}`);
+      })();
+    },
+    unpack: async (_path, body) => ({ files: 1, bytes: (await collect(body)).length }),
+    async watch(path, _recursive, over) {
+      await stat(path);
+      const events: FileEvent[] = [];
+      let woken = Promise.withResolvers<void>();
+      const watcher = (event: FileEvent) => {
+        events.push(event);
+        woken.resolve();
+      };
+      watchers.add(watcher);
+      over.addEventListener("abort", () => woken.resolve(), { once: true });
+      return (async function* () {
+        try {
+          while (!over.aborted) {
+            yield* events.splice(0);
+            woken = Promise.withResolvers();
+            if (!over.aborted && events.length === 0) await woken.promise;
+          }
+        } finally {
+          watchers.delete(watcher);
+        }
+      })();
+    },
+  };
+}
