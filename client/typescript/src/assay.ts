@@ -1,5 +1,6 @@
 import { AssayError } from "./error.ts";
 import { type JudgementEvent, judgementEvents, type SubmissionEvent, submissionEvents } from "./events.ts";
+import { type CallOptions, SandboxCalls } from "./sandboxes.ts";
 import { type AssayOptions, isAccepted, pause, Timeout, Transport } from "./transport.ts";
 import type {
   Accepted,
@@ -26,10 +27,6 @@ import type {
   Usage,
 } from "./types.ts";
 
-export interface CallOptions {
-  readonly signal?: AbortSignal;
-}
-
 export interface SubmitOptions extends CallOptions {
   /** A UUID; by default a new one. Of several requests with the same key, only the first starts a run; the others return that run. */
   readonly idempotencyKey?: string;
@@ -49,11 +46,16 @@ interface Ended {
 const LEAST_BETWEEN_MS = 1_000;
 
 /** A client of one service with one key. */
-export class Assay {
+export class Assay extends SandboxCalls {
   readonly #transport: Transport;
 
   constructor(options: AssayOptions) {
+    super();
     this.#transport = new Transport(options);
+  }
+
+  protected get transport(): Transport {
+    return this.#transport;
   }
 
   /**

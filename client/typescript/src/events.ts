@@ -1,6 +1,6 @@
 import { AssayError } from "./error.ts";
 import { delayMs, pause, type Transport } from "./transport.ts";
-import type { Judgement, Status, SubmissionRecord } from "./types.ts";
+import type { Execution, Judgement, Status, SubmissionRecord } from "./types.ts";
 
 /**
  * An event of a submission. `at` is the position of the first byte of `text` in the whole output. If a later event has `at` 0 again,
@@ -12,6 +12,11 @@ export type SubmissionEvent =
   | { readonly type: "ended"; readonly record: SubmissionRecord };
 
 export type JudgementEvent = { readonly type: "state" | "ended"; readonly judgement: Judgement };
+
+/** An event of an execution. `at` is the position of the first byte of `text` in the whole output. */
+export type ExecutionEvent =
+  | { readonly type: "stdout" | "stderr"; readonly at: number; readonly text: string }
+  | { readonly type: "ended"; readonly execution: Execution };
 
 interface ServerEvent {
   readonly type: string;
@@ -48,6 +53,18 @@ export async function* judgementEvents(
 ): AsyncGenerator<JudgementEvent, void, undefined> {
   for await (const { type, data } of follow(transport, path, signal)) {
     if (type === "state" || type === "ended") yield { type, judgement: JSON.parse(data) };
+  }
+}
+
+/** @returns the events of an execution up to its end. No output is returned twice, even after a lost connection. */
+export async function* executionEvents(
+  transport: Transport,
+  path: string,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<ExecutionEvent, void, undefined> {
+  for await (const { type, data } of follow(transport, path, signal)) {
+    if (type === "stdout" || type === "stderr") yield { type, ...JSON.parse(data) };
+    else if (type === "ended") yield { type, execution: JSON.parse(data) };
   }
 }
 

@@ -20,10 +20,12 @@ export interface AssayOptions {
 }
 
 export interface Call {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: unknown;
+  /** A body that is not JSON. */
+  readonly raw?: Uint8Array<ArrayBuffer> | Blob | string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
   /** Whether a second request has no further effect. */
@@ -99,7 +101,7 @@ export class Transport {
   }
 
   async #fetched<T>(call: Call, signal: AbortSignal, read: (response: Response) => Promise<T>): Promise<T> {
-    const { method, path, query = {}, body, headers } = call;
+    const { method, path, query = {}, body, raw, headers } = call;
     const url = new URL(path.replace(/^\//, ""), this.#base);
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) url.searchParams.set(name, String(value));
@@ -110,9 +112,11 @@ export class Transport {
         headers: {
           "X-API-Key": this.#key,
           ...(body !== undefined && { "Content-Type": "application/json" }),
+          ...(raw !== undefined && { "Content-Type": "application/octet-stream" }),
           ...headers,
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
+        ...(raw !== undefined && { body: raw }),
         // A redirect would send the key to another address.
         redirect: "error",
         signal,
