@@ -15,12 +15,12 @@ import { FOREIGN_ROUTES } from "../src/compat/routes.ts";
 import { Conversations } from "../src/conversation/conversations.ts";
 import { type Meter, NO_METER } from "../src/domain/meter.ts";
 import { internalError } from "../src/domain/outcome.ts";
-import { NO_SANDBOXES } from "../src/worker/sandboxes/keeper.ts";
 import { HttpServer } from "../src/http/server.ts";
 import { Prometheus } from "../src/metrics/prometheus.ts";
 import { openStore } from "../src/store/open.ts";
 import { keySealer } from "../src/webhooks/seal.ts";
 import { threadedPost } from "../src/webhooks/threaded-post.ts";
+import { NO_SANDBOXES } from "../src/worker/sandboxes/keeper.ts";
 
 /** How many requests and submissions each round has. */
 const REQUESTS = 1_000;

@@ -17,6 +17,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map(
     run: async () => (await import("./run.ts")).runCommand(),
     judge: async () => (await import("./judge.ts")).judgeCommand(),
     problems: async () => (await import("./problems.ts")).problemsCommand(),
+    sandbox: async () => (await import("./sandbox.ts")).sandboxCommand(),
     status: async () => (await import("./status.ts")).statusCommand(),
     doctor: async () => (await import("./doctor.ts")).doctorCommand(),
   }),

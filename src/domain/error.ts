@@ -182,11 +182,10 @@ const list = {
     (what: string, most: number) => `this account has its most of ${what} of sandboxes: ${most}; end one first`,
     { example: ["executions", 16], headers: { "retry-after": "1" } },
   ),
-  inputWaiting: row(
-    429,
-    (bytes: number) => `${bytes} bytes of input wait for the program, which does not read them`,
-    { example: [EXECUTION_BOUNDS.waitingInputBytes], headers: { "retry-after": "1" } },
-  ),
+  inputWaiting: row(429, (bytes: number) => `${bytes} bytes of input wait for the program, which does not read them`, {
+    example: [EXECUTION_BOUNDS.waitingInputBytes],
+    headers: { "retry-after": "1" },
+  }),
   tooManyExports: row(429, () => "another export of yours is still being sent", {
     returned: "dashboard",
     headers: { "retry-after": "1" },

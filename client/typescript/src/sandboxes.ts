@@ -4,6 +4,7 @@ import type { Call, Transport } from "./transport.ts";
 import type {
   Execution,
   ExecutionRequest,
+  ExecutionSignal,
   ExecutionState,
   Executions,
   ExecutionsQuery,
@@ -18,15 +19,14 @@ import type {
   SandboxRequest,
   TerminalSize,
   Unpacked,
-  ExecutionSignal,
 } from "./types.ts";
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Bytes of a file. A Blob of `openAsBlob` is read while it is sent. */
-export type FileContent = Uint8Array<ArrayBuffer> | Blob | string;
+/** Bytes of a file. A Blob of `openAsBlob` and a stream are read while they are sent; a request with a stream is not repeated. */
+export type FileContent = Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | string;
 
 export interface WriteFileOptions extends CallOptions {
   /** Permissions as an octal number, such as `755`. */
@@ -53,7 +53,14 @@ export abstract class SandboxCalls {
     { signal, idempotencyKey = crypto.randomUUID() }: CallOptions & { readonly idempotencyKey?: string } = {},
   ): Promise<Sandbox> {
     const headers = { "Idempotency-Key": idempotencyKey };
-    return await this.#json({ method: "POST", path: "/api/sandboxes", body: request, headers, signal, isRepeatable: true });
+    return await this.#json({
+      method: "POST",
+      path: "/api/sandboxes",
+      body: request,
+      headers,
+      signal,
+      isRepeatable: true,
+    });
   }
 
   /** @returns a sandbox, also after its end. */
@@ -104,7 +111,10 @@ export abstract class SandboxCalls {
   async startExecution(
     id: string,
     request: ExecutionRequest,
-    { signal, wait = false }: CallOptions & { /** Whether the service waits up to 30 s for the end. */ readonly wait?: boolean } = {},
+    {
+      signal,
+      wait = false,
+    }: CallOptions & { /** Whether the service waits up to 30 s for the end. */ readonly wait?: boolean } = {},
   ): Promise<Execution> {
     const query = { wait: String(wait) };
     const path = `${sandboxPath(id)}/executions`;
@@ -115,7 +125,13 @@ export abstract class SandboxCalls {
   async waitForExecution(id: string, number: number, { signal }: CallOptions = {}): Promise<Execution> {
     for (;;) {
       const path = executionPath(id, number);
-      const now = await this.#json<Execution>({ method: "GET", path, query: { wait: "true" }, signal, isRepeatable: true });
+      const now = await this.#json<Execution>({
+        method: "GET",
+        path,
+        query: { wait: "true" },
+        signal,
+        isRepeatable: true,
+      });
       if (now.status !== "running") return now;
     }
   }
@@ -132,18 +148,32 @@ export abstract class SandboxCalls {
   }
 
   /** @returns the output of an execution as it comes, and then its end. */
-  executionEvents(id: string, number: number, { signal }: CallOptions = {}): AsyncGenerator<ExecutionEvent, void, undefined> {
+  executionEvents(
+    id: string,
+    number: number,
+    { signal }: CallOptions = {},
+  ): AsyncGenerator<ExecutionEvent, void, undefined> {
     return executionEvents(this.transport, `${executionPath(id, number)}/events`, signal);
   }
 
   /** @returns the standard output of an execution that has ended, whose bytes need not be text. */
   async executionStdout(id: string, number: number, { signal }: CallOptions = {}): Promise<Uint8Array> {
-    return await this.transport.bytes({ method: "GET", path: `${executionPath(id, number)}/stdout`, signal, isRepeatable: true });
+    return await this.transport.bytes({
+      method: "GET",
+      path: `${executionPath(id, number)}/stdout`,
+      signal,
+      isRepeatable: true,
+    });
   }
 
   /** @returns the standard error of an execution that has ended, whose bytes need not be text. */
   async executionStderr(id: string, number: number, { signal }: CallOptions = {}): Promise<Uint8Array> {
-    return await this.transport.bytes({ method: "GET", path: `${executionPath(id, number)}/stderr`, signal, isRepeatable: true });
+    return await this.transport.bytes({
+      method: "GET",
+      path: `${executionPath(id, number)}/stderr`,
+      signal,
+      isRepeatable: true,
+    });
   }
 
   /** Sends input to an execution with `open_input` or a terminal. This request is not repeated. */
@@ -154,7 +184,14 @@ export abstract class SandboxCalls {
     { signal, end = false }: CallOptions & { readonly end?: boolean } = {},
   ): Promise<ExecutionState> {
     const path = `${executionPath(id, number)}/input`;
-    return await this.#json({ method: "POST", path, query: { end: String(end) }, raw: input, signal, isRepeatable: false });
+    return await this.#json({
+      method: "POST",
+      path,
+      query: { end: String(end) },
+      raw: input,
+      signal,
+      isRepeatable: false,
+    });
   }
 
   /** Sends a signal to the main program of an execution. This request is not repeated. */
@@ -169,8 +206,19 @@ export abstract class SandboxCalls {
   }
 
   /** Changes the size of the terminal of an execution. */
-  async resizeTerminal(id: string, number: number, size: TerminalSize, { signal }: CallOptions = {}): Promise<ExecutionState> {
-    return await this.#json({ method: "PUT", path: `${executionPath(id, number)}/terminal`, body: size, signal, isRepeatable: true });
+  async resizeTerminal(
+    id: string,
+    number: number,
+    size: TerminalSize,
+    { signal }: CallOptions = {},
+  ): Promise<ExecutionState> {
+    return await this.#json({
+      method: "PUT",
+      path: `${executionPath(id, number)}/terminal`,
+      body: size,
+      signal,
+      isRepeatable: true,
+    });
   }
 
   /** Kills all processes of an execution. @returns its record. */
@@ -185,7 +233,10 @@ export abstract class SandboxCalls {
 
   /** @returns the bytes of a file as a stream. @param options its signal also ends the stream. */
   async openFile(id: string, path: string, { signal }: CallOptions = {}): Promise<ReadableStream<Uint8Array>> {
-    return await this.transport.open({ ...this.#file("GET", id, "", { path }), isRepeatable: true }, signal ?? new AbortController().signal);
+    return await this.transport.open(
+      { ...this.#file("GET", id, "", { path }), isRepeatable: true },
+      signal ?? new AbortController().signal,
+    );
   }
 
   /** Replaces or creates a file. Programs see its old or its new content, never a part. */
@@ -195,8 +246,15 @@ export abstract class SandboxCalls {
       ...(ifMatch !== undefined && { "If-Match": tagged(ifMatch) }),
       ...(ifNoneMatch !== undefined && { "If-None-Match": tagged(ifNoneMatch) }),
     };
+    const isRepeatable = !(content instanceof ReadableStream);
     const call = this.#file("PUT", id, "", { path, mode, parents: String(parents) });
-    return await this.#json({ ...call, raw: content, headers, signal, isRepeatable: ifMatch === undefined && ifNoneMatch === undefined });
+    return await this.#json({
+      ...call,
+      raw: content,
+      headers,
+      signal,
+      isRepeatable: isRepeatable && ifMatch === undefined && ifNoneMatch === undefined,
+    });
   }
 
   /** @returns what a file, directory or link is. */
@@ -225,7 +283,11 @@ export abstract class SandboxCalls {
     path: string,
     { signal, recursive = false }: CallOptions & { readonly recursive?: boolean } = {},
   ): Promise<void> {
-    await this.#json({ ...this.#file("DELETE", id, "", { path, recursive: String(recursive) }), signal, isRepeatable: false });
+    await this.#json({
+      ...this.#file("DELETE", id, "", { path, recursive: String(recursive) }),
+      signal,
+      isRepeatable: false,
+    });
   }
 
   /** @returns a tar archive of what is in a directory, as a stream. @param options its signal also ends the stream. */
@@ -236,10 +298,20 @@ export abstract class SandboxCalls {
 
   /** Unpacks a tar archive into a directory. */
   async writeArchive(id: string, path: string, archive: FileContent, { signal }: CallOptions = {}): Promise<Unpacked> {
-    return await this.#json({ ...this.#file("PUT", id, "/archive", { path }), raw: archive, signal, isRepeatable: true });
+    return await this.#json({
+      ...this.#file("PUT", id, "/archive", { path }),
+      raw: archive,
+      signal,
+      isRepeatable: !(archive instanceof ReadableStream),
+    });
   }
 
-  #file(method: Call["method"], id: string, part: string, query: Call["query"] = {}): Pick<Call, "method" | "path" | "query"> {
+  #file(
+    method: Call["method"],
+    id: string,
+    part: string,
+    query: Call["query"] = {},
+  ): Pick<Call, "method" | "path" | "query"> {
     return { method, path: `${sandboxPath(id)}/files${part}`, query };
   }
 

@@ -25,7 +25,7 @@ export interface Call {
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: unknown;
   /** A body that is not JSON. */
-  readonly raw?: Uint8Array<ArrayBuffer> | Blob | string;
+  readonly raw?: Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
   /** Whether a second request has no further effect. */
@@ -116,7 +116,8 @@ export class Transport {
           ...headers,
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
-        ...(raw !== undefined && { body: raw }),
+        ...(raw !== undefined && { body: raw as BodyInit }),
+        ...(raw instanceof ReadableStream && { duplex: "half" }),
         // A redirect would send the key to another address.
         redirect: "error",
         signal,

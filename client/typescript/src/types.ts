@@ -71,6 +71,78 @@ export interface AppliedLimitsRlimits {
   nproc?: Rlimit;
 }
 
+export interface AttachExecutionQuery {
+  /**
+   * The output of stdout begins at this byte
+   */
+  stdout?: number;
+  /**
+   * The output of stderr begins at this byte
+   */
+  stderr?: number;
+}
+
+export type AttachedControl = AttachedEnd | AttachedKill | AttachedSignal | AttachedResize;
+
+export interface AttachedEnd {
+  type: "end";
+}
+
+export interface AttachedEnded {
+  type: "ended";
+  execution: Execution;
+}
+
+export interface AttachedError {
+  type: "error";
+  error: string;
+  message?: string;
+}
+
+export interface AttachedKill {
+  type: "kill";
+}
+
+export interface AttachedResize {
+  type: "resize";
+  rows: number;
+  cols: number;
+}
+
+export interface AttachedSignal {
+  type: "signal";
+  signal:
+    | "SIGHUP"
+    | "SIGINT"
+    | "SIGQUIT"
+    | "SIGABRT"
+    | "SIGKILL"
+    | "SIGUSR1"
+    | "SIGUSR2"
+    | "SIGALRM"
+    | "SIGTERM"
+    | "SIGCONT"
+    | "SIGSTOP"
+    | "SIGTSTP"
+    | "SIGWINCH";
+}
+
+/**
+ * The next bytes of the stream are at this position, because those before were not kept
+ */
+export interface AttachedSkipped {
+  type: "skipped";
+  stream: "stdout" | "stderr";
+  at: number;
+}
+
+export interface AttachedStart {
+  type: "start";
+  number: number;
+  stdout: number;
+  stderr: number;
+}
+
 export interface Base64 {
   base64: string;
 }
@@ -178,6 +250,278 @@ export interface Evidence {
   isolation: Isolation;
   limits: AppliedLimits;
   teardown: Teardown;
+}
+
+/**
+ * An execution in a sandbox. Values that are not known yet are null
+ */
+export interface Execution {
+  /**
+   * Id of the sandbox
+   */
+  sandbox_id: string;
+  /**
+   * Number of the execution in its sandbox
+   */
+  number: number;
+  /**
+   * Version of this schema
+   */
+  schema_version: "2.0";
+  /**
+   * What was given: `argv`, `shell` or `code`
+   */
+  kind: "argv" | "shell" | "code";
+  /**
+   * The program and its arguments; null for another kind
+   */
+  argv: string[] | null;
+  /**
+   * The shell command; null for another kind
+   */
+  shell: string | null;
+  /**
+   * Canonical name of the language of the code; null for another kind
+   */
+  language: string | null;
+  /**
+   * The directory in which it started
+   */
+  cwd: string;
+  /**
+   * Whether processes that its main program leaves remain
+   */
+  background: boolean;
+  /**
+   * Whether it has a terminal
+   */
+  terminal: boolean;
+  /**
+   * `error` if and only if the verdict is IE
+   */
+  status: "running" | "completed" | "error";
+  timestamps: ExecutionTimestamps;
+  /**
+   * Processes that still ran when the main program had ended. They were killed, unless the execution was started in the background.
+   */
+  processes_left: number | null;
+  result: Result;
+  output: Output;
+  /**
+   * Usage of the execution, including child processes
+   */
+  metrics: Metrics;
+  /**
+   * Null until the execution has ended
+   */
+  evidence: Evidence | null;
+}
+
+export interface ExecutionEventsQuery {
+  /**
+   * The output of stdout begins at this byte
+   */
+  stdout?: number;
+  /**
+   * The output of stderr begins at this byte
+   */
+  stderr?: number;
+}
+
+export interface ExecutionInputQuery {
+  /**
+   * With `true`, the input ends after these bytes. The input of a terminal has no end
+   */
+  end?: "true" | "false";
+}
+
+export interface ExecutionRequest {
+  /**
+   * A program, by its path or by its name in PATH, and its arguments: up to 1024 with 131072 bytes. A request has either `argv`, `shell` or `code`
+   */
+  argv?: string[];
+  /**
+   * A command for bash, up to 131072 bytes
+   */
+  shell?: string;
+  /**
+   * Name or alias of the language of `code`
+   */
+  language?: string;
+  /**
+   * A program, up to 1048576 bytes
+   */
+  code?: string;
+  /**
+   * A program in base64, instead of `code`
+   */
+  code_base64?: string;
+  /**
+   * Standard input, up to 1048576 bytes
+   */
+  stdin?: string;
+  /**
+   * Standard input in base64, instead of `stdin`
+   */
+  stdin_base64?: string;
+  /**
+   * Whether the standard input stays open after `stdin`, for requests that send more
+   */
+  open_input?: boolean;
+  /**
+   * The directory in which it starts, by default /home/user
+   */
+  cwd?: string;
+  /**
+   * Environment variables of the execution, in addition to those of the sandbox: up to 64 with 32768 bytes. They are neither stored nor shown, because they can be secrets
+   */
+  env?: {
+    [k: string]: string;
+  };
+  limits?: RunLimits;
+  /**
+   * Whether processes that the program leaves go on. The response does not wait for its end
+   */
+  background?: boolean;
+  /**
+   * The size of a terminal, which the program gets instead of pipes. The response does not wait for its end
+   */
+  terminal?: TerminalSize;
+}
+
+export interface ExecutionSignal {
+  signal:
+    | "SIGHUP"
+    | "SIGINT"
+    | "SIGQUIT"
+    | "SIGABRT"
+    | "SIGKILL"
+    | "SIGUSR1"
+    | "SIGUSR2"
+    | "SIGALRM"
+    | "SIGTERM"
+    | "SIGCONT"
+    | "SIGSTOP"
+    | "SIGTSTP"
+    | "SIGWINCH";
+}
+
+export interface ExecutionState {
+  sandbox_id: string;
+  number: number;
+  status: "running" | "completed" | "error";
+}
+
+export interface ExecutionSummary {
+  number: number;
+  kind: "argv" | "shell" | "code";
+  argv: string[] | null;
+  shell: string | null;
+  language: string | null;
+  background: boolean;
+  terminal: boolean;
+  status: "running" | "completed" | "error";
+  verdict: Verdict | null;
+  started_at: string;
+  completed_at: string | null;
+  processes_left: number | null;
+}
+
+export interface ExecutionTimestamps {
+  /**
+   * ISO 8601, UTC, milliseconds
+   */
+  started_at: string;
+  /**
+   * When it ended
+   */
+  completed_at: string | null;
+}
+
+export interface Executions {
+  executions: ExecutionSummary[];
+  /**
+   * The value of `before` for the next page; null if there are no older entries
+   */
+  next: string | null;
+}
+
+export interface ExecutionsQuery {
+  /**
+   * The value of `next` from the previous page; without it, the list starts at the newest
+   */
+  before?: string;
+  /**
+   * The most entries of a page, from 1 to 100
+   */
+  limit?: number;
+}
+
+export interface FileEventsQuery {
+  /**
+   * Path of a directory, by default /home/user
+   */
+  path?: string;
+  /**
+   * With `true`, directories in it are watched as well
+   */
+  recursive?: "true" | "false";
+}
+
+export interface FileFailure {
+  error: string;
+  code: string;
+  path: string | null;
+}
+
+export interface FileInfo {
+  path: string;
+  type: "file" | "directory" | "link" | "other";
+  /**
+   * Size of the content of a file; 0 for everything else
+   */
+  bytes: number;
+  /**
+   * The permissions as a number: 420 for 0644
+   */
+  mode: number;
+  modified_at: string;
+  /**
+   * Changes with the content; for `If-Match` and `If-None-Match`, in quotation marks
+   */
+  etag: string;
+  /**
+   * Where a link leads, as it was written
+   */
+  target: string | null;
+}
+
+export interface FileInfoQuery {
+  /**
+   * Path, absolute or relative to /home/user
+   */
+  path?: string;
+  /**
+   * With `false`, a link itself is described
+   */
+  follow?: "true" | "false";
+}
+
+export interface FileMove {
+  from: string;
+  to: string;
+}
+
+export interface FilePath {
+  path: string;
+}
+
+export interface Files {
+  entries: FileInfo[];
+  /**
+   * The value of `after` for the next page; null after the last one
+   */
+  next: string | null;
 }
 
 export interface FloatsChecker {
@@ -658,6 +1002,21 @@ export interface Limits {
   stderr_bytes: number;
 }
 
+export interface ListFilesQuery {
+  /**
+   * Path of a directory, by default /home/user
+   */
+  path?: string;
+  /**
+   * The value of `next` from the previous page
+   */
+  after?: string;
+  /**
+   * The most entries of a page, from 1 to 1000
+   */
+  limit?: number;
+}
+
 export interface LiveInput {
   /**
    * Bytes for the standard input of the program: text, or {"base64": …}
@@ -905,6 +1264,20 @@ export interface ProgramChecker {
   passes?: number;
 }
 
+export interface ReadArchiveQuery {
+  /**
+   * Path of a directory, by default /home/user
+   */
+  path?: string;
+}
+
+export interface ReadFileQuery {
+  /**
+   * Path, absolute or relative to /home/user
+   */
+  path?: string;
+}
+
 export interface Ready {
   status: "ready";
   /**
@@ -913,6 +1286,17 @@ export interface Ready {
   enforcement_mode: "strict" | "none";
   cgroup_backend: ("cgroup_v2" | "cgroup_v1" | "cgroup_hybrid") | null;
   checks: Check[];
+}
+
+export interface RemoveFileQuery {
+  /**
+   * Path, absolute or relative to /home/user
+   */
+  path?: string;
+  /**
+   * With `true`, a directory may have content
+   */
+  recursive?: "true" | "false";
 }
 
 export interface Result {
@@ -1017,6 +1401,237 @@ export interface Runs {
    * The mean of the runs; null if the program was not executed
    */
   memory_peak_bytes: number | null;
+}
+
+/**
+ * A sandbox. Values that are not known yet are null
+ */
+export interface Sandbox {
+  /**
+   * Id of the sandbox
+   */
+  id: string;
+  /**
+   * `creating`: its box is being made; `paused`: its programs are frozen; `ended`: nothing of it is left but its records
+   */
+  state: "creating" | "running" | "paused" | "ended";
+  /**
+   * Why it ended; null until then
+   */
+  end_reason: ("client" | "lifetime" | "idle" | "memory" | "suspended" | "worker_lost" | "shutdown" | "failed") | null;
+  timestamps: SandboxTimestamps;
+  /**
+   * How long it lives at most, from its start
+   */
+  lifetime_secs: number;
+  /**
+   * How long it lives without any request or reader while its programs use less than 1 % of a CPU. While it is paused, this clock stands still.
+   */
+  idle_secs: number;
+  limits: SandboxLimits;
+  /**
+   * What the client chose
+   */
+  metadata: {
+    [k: string]: string;
+  };
+  evidence: SandboxEvidence;
+}
+
+export interface SandboxChange {
+  /**
+   * How long the sandbox lives at most, from its start; by default 3600 s
+   */
+  lifetime_secs?: number;
+  /**
+   * How long the sandbox lives without any request or reader while its programs use less than 1 % of a CPU; by default 600 s
+   */
+  idle_secs?: number;
+  /**
+   * Names and values by which the client finds its sandboxes: up to 32, with names of up to 64 and values of up to 512 characters
+   */
+  metadata?: {
+    [k: string]: string;
+  };
+}
+
+export interface SandboxEnded {
+  error: string;
+  end_reason: "client" | "lifetime" | "idle" | "memory" | "suspended" | "worker_lost" | "shutdown" | "failed";
+}
+
+export interface SandboxEvidence {
+  /**
+   * The controls that confine the sandbox, each read back from the kernel before the first execution
+   */
+  controls_applied: string[] | null;
+  /**
+   * Controls that could not be confirmed. A sandbox with a missing control does not start.
+   */
+  controls_missing: string[] | null;
+  teardown: SandboxEvidenceTeardown;
+}
+
+export interface SandboxEvidenceTeardown {
+  /**
+   * Whether the kernel confirmed that no process, mount or cgroup of the sandbox is left; null until it has ended, and if its box was lost
+   */
+  cleanup_verified: boolean | null;
+  /**
+   * Processes that could not be ended
+   */
+  processes_left: number | null;
+  /**
+   * Processes that ended and were not reaped
+   */
+  zombies: number | null;
+  /**
+   * Mounts that could not be removed
+   */
+  residual_mounts: string[] | null;
+  /**
+   * Cgroups that could not be removed
+   */
+  groups_left: string[] | null;
+}
+
+export interface SandboxLimits {
+  /**
+   * Memory of all programs and files together
+   */
+  memory_bytes: number;
+  /**
+   * Processes and threads of all executions together
+   */
+  processes: number;
+  /**
+   * Bytes of all files that differ from the image. They are in memory, and count there as well.
+   */
+  disk_bytes: number;
+  /**
+   * Files and directories that differ from the image
+   */
+  inodes: number;
+}
+
+export interface SandboxLimits {
+  /**
+   * Memory of all programs and files together, from 67108864 to 4294967296; by default 536870912
+   */
+  memory_bytes?: number;
+  /**
+   * Processes and threads of all executions together, from 8 to 512; by default 256
+   */
+  processes?: number;
+  /**
+   * Bytes of all files that differ from the image, from 4194304 to 4294967296; by default 268435456
+   */
+  disk_bytes?: number;
+  /**
+   * Files and directories that differ from the image, from 256 to 65536; by default 32768
+   */
+  inodes?: number;
+}
+
+export interface SandboxMetrics {
+  /**
+   * Memory of all programs and files now
+   */
+  memory_bytes: number;
+  /**
+   * The highest use of memory since the start
+   */
+  memory_peak_bytes: number;
+  /**
+   * CPU time of all programs since the start
+   */
+  cpu_time_secs: number;
+  /**
+   * Processes and threads now
+   */
+  processes: number;
+  /**
+   * Processes that the kernel killed because the sandbox reached its memory limit
+   */
+  oom_kills: number;
+  /**
+   * Bytes of all files that differ from the image
+   */
+  disk_bytes: number;
+  /**
+   * Files and directories that differ from the image
+   */
+  inodes: number;
+}
+
+export interface SandboxRequest {
+  /**
+   * How long the sandbox lives at most, from its start; by default 3600 s
+   */
+  lifetime_secs?: number;
+  /**
+   * How long the sandbox lives without any request or reader while its programs use less than 1 % of a CPU; by default 600 s
+   */
+  idle_secs?: number;
+  limits?: SandboxLimits;
+  /**
+   * Environment variables of all executions: up to 64 with 32768 bytes. They are neither stored nor shown, because they can be secrets
+   */
+  env?: {
+    [k: string]: string;
+  };
+  /**
+   * Names and values by which the client finds its sandboxes: up to 32, with names of up to 64 and values of up to 512 characters
+   */
+  metadata?: {
+    [k: string]: string;
+  };
+}
+
+export interface SandboxTimestamps {
+  /**
+   * ISO 8601, UTC, milliseconds
+   */
+  created_at: string;
+  /**
+   * When its box was ready
+   */
+  started_at: string | null;
+  /**
+   * When its lifetime is over, if it does not end before
+   */
+  expires_at: string | null;
+  /**
+   * When it was removed
+   */
+  ended_at: string | null;
+}
+
+export interface Sandboxes {
+  sandboxes: Sandbox[];
+  /**
+   * The value of `before` for the next page; null if there are no older entries
+   */
+  next: string | null;
+}
+
+export interface SandboxesQuery {
+  /**
+   * Lists only sandboxes in this state
+   */
+  state?: "creating" | "running" | "paused" | "ended";
+  /**
+   * Lists only sandboxes with these metadata, written like a query and then percent-encoded: `task%3D42%26user%3D7`
+   */
+  metadata?: string;
+  /**
+   * The value of `next` from the previous page; without it, the list starts at the newest
+   */
+  before?: string;
+  /**
+   * The most entries of a page, from 1 to 100
+   */
+  limit?: number;
 }
 
 export type Signal = "SIGHUP" | "SIGINT" | "SIGQUIT" | "SIGKILL" | "SIGUSR1" | "SIGUSR2" | "SIGTERM";
@@ -1235,6 +1850,11 @@ export interface TeardownJudgeActions {
   details: string;
 }
 
+export interface TerminalSize {
+  rows: number;
+  cols: number;
+}
+
 export interface TokensChecker {
   type: "tokens";
   /**
@@ -1245,6 +1865,11 @@ export interface TokensChecker {
    * Whether the tokens must be in the same lines; false by default
    */
   line_breaks?: boolean;
+}
+
+export interface Unpacked {
+  files: number;
+  bytes: number;
 }
 
 export interface Usage {
@@ -1274,3 +1899,25 @@ export interface UsageSample {
 }
 
 export type Verdict = "AC" | "RE" | "TLE" | "MLE" | "PLE" | "FSE" | "SIG" | "IE";
+
+export interface WriteArchiveQuery {
+  /**
+   * Path of a directory, by default /home/user
+   */
+  path?: string;
+}
+
+export interface WriteFileQuery {
+  /**
+   * Path, absolute or relative to /home/user
+   */
+  path?: string;
+  /**
+   * Permissions as an octal number, such as 755. By default, those of the replaced file, or 644
+   */
+  mode?: string;
+  /**
+   * With `true`, missing directories are made
+   */
+  parents?: "true" | "false";
+}

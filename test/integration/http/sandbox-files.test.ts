@@ -60,7 +60,10 @@ test("a file is written, read in parts, described, moved and removed", async (t)
   const missing = await send({ path });
   assert.deepEqual(
     [missing.status, missing.json],
-    [404, { error: "/home/user/a.txt: there is no such file or directory", code: "notFound", path: "/home/user/a.txt" }],
+    [
+      404,
+      { error: "/home/user/a.txt: there is no such file or directory", code: "notFound", path: "/home/user/a.txt" },
+    ],
   );
   assert.equal((await send({ method: "DELETE", path: `${files}?path=b.txt` })).status, 200);
 });
@@ -91,7 +94,10 @@ test("directories are listed in pages, made, archived and removed", async (t) =>
   const { put, send, files } = await start(t);
   for (const name of ["d/a", "d/b", "d/c"]) await put(encodeURIComponent(name), name);
   const first = (await send({ path: `${files}/list?path=d&limit=2` })).json;
-  assert.deepEqual(first.entries.map(({ path }: { path: string }) => path), ["/home/user/d/a", "/home/user/d/b"]);
+  assert.deepEqual(
+    first.entries.map(({ path }: { path: string }) => path),
+    ["/home/user/d/a", "/home/user/d/b"],
+  );
   const second = (await send({ path: `${files}/list?path=d&after=${encodeURIComponent(first.next)}` })).json;
   assert.deepEqual([second.entries.length, second.next], [1, null]);
   assert.equal((await send({ path: `${files}/list?limit=0` })).status, 400);
@@ -99,7 +105,10 @@ test("directories are listed in pages, made, archived and removed", async (t) =>
   const archive = await send({ path: `${files}/archive?path=d` });
   assert.deepEqual([archive.headers["content-type"], archive.text], ["application/x-tar", "archive of /home/user/d"]);
   const body = Buffer.alloc(100_000);
-  assert.deepEqual((await send({ method: "PUT", path: `${files}/archive?path=d`, body })).json, { files: 1, bytes: 100_000 });
+  assert.deepEqual((await send({ method: "PUT", path: `${files}/archive?path=d`, body })).json, {
+    files: 1,
+    bytes: 100_000,
+  });
   const full = await send({ method: "DELETE", path: `${files}?path=d` });
   assert.deepEqual([full.status, full.json.code], [409, "notEmpty"]);
   assert.equal((await send({ method: "DELETE", path: `${files}?path=d&recursive=true` })).status, 200);
@@ -132,7 +141,13 @@ test("an upload may take longer than any other request, and one that breaks off 
   await assert.rejects(broken.status);
   assert.equal((await send({ path: `${files}?path=broken` })).status, 404);
   // Other requests keep the limit.
-  const late = request({ port, method: "POST", path: "/api/submit", headers: { "x-api-key": key, "content-type": "application/json", "content-length": 9 }, agent: false });
+  const late = request({
+    port,
+    method: "POST",
+    path: "/api/submit",
+    headers: { "x-api-key": key, "content-type": "application/json", "content-length": 9 },
+    agent: false,
+  });
   const status = new Promise<number>((resolve, reject) => {
     late.on("error", reject);
     late.on("response", (response) => resolve(response.resume().statusCode ?? 0));
@@ -145,18 +160,21 @@ test("changes of files are sent as events", async (t) => {
   const { port, key, files, put } = await start(t);
   await put("d%2Fa", "1");
   const text = await new Promise<string>((resolve, reject) => {
-    const asked = request({ port, path: `${files}/events?path=d`, headers: { "x-api-key": key }, agent: false }, (response) => {
-      let seen = "";
-      response.on("data", (chunk: Buffer) => {
-        const isFirst = seen === "";
-        seen += chunk;
-        if (isFirst) void put("d%2Fa", "2").then(() => put("d%2Fb", "3"));
-        if (seen.includes("event: created")) {
-          resolve(seen);
-          asked.destroy();
-        }
-      });
-    });
+    const asked = request(
+      { port, path: `${files}/events?path=d`, headers: { "x-api-key": key }, agent: false },
+      (response) => {
+        let seen = "";
+        response.on("data", (chunk: Buffer) => {
+          const isFirst = seen === "";
+          seen += chunk;
+          if (isFirst) void put("d%2Fa", "2").then(() => put("d%2Fb", "3"));
+          if (seen.includes("event: created")) {
+            resolve(seen);
+            asked.destroy();
+          }
+        });
+      },
+    );
     asked.on("error", reject);
     asked.end();
   });

@@ -5,8 +5,8 @@ import { readFileSync } from "node:fs";
 import { type TestContext, test } from "node:test";
 import { WebSocket } from "ws";
 import { SandboxRefused } from "../../../src/domain/sandboxes/sandbox.ts";
-import { executionBody, sandboxBody } from "../../../src/http/api/sandboxes/bodies.ts";
 import { ROUTES } from "../../../src/http/api/routes.ts";
+import { executionBody, sandboxBody } from "../../../src/http/api/sandboxes/bodies.ts";
 import { MemorySandboxes } from "../../support/http/memory-sandboxes.ts";
 import { type Ask, type Running, startHttp } from "../../support/http/running.ts";
 
@@ -57,7 +57,11 @@ test("every route of sandboxes refuses a key without the profile agent, and a se
       ...(["post", "put", "patch"].includes(method) && { body: method === "patch" ? {} : bodyOf(path) }),
     };
     const name = `${method} ${path}`;
-    assert.deepEqual((await ask({ ...asked, key: other })).json, { error: "this API key may not use the profile agent" }, name);
+    assert.deepEqual(
+      (await ask({ ...asked, key: other })).json,
+      { error: "this API key may not use the profile agent" },
+      name,
+    );
     const off = await without.ask({ ...asked, key: agentOfOther });
     assert.equal(off.status, 503, name);
     assert.match(off.json.error, /^this service has no sandboxes/, name);
@@ -140,7 +144,9 @@ test("lists sandboxes by state and metadata", async (t) => {
   const two = await create({ metadata: { task: "2", user: "a b" } });
   await send({ method: "DELETE", path: two });
   const list = async (query: string) =>
-    (await send({ path: `/api/sandboxes?${query}` })).json.sandboxes.map(({ id }: { id: string }) => `/api/sandboxes/${id}`);
+    (await send({ path: `/api/sandboxes?${query}` })).json.sandboxes.map(
+      ({ id }: { id: string }) => `/api/sandboxes/${id}`,
+    );
   assert.deepEqual(await list(""), [two, one]);
   assert.deepEqual(await list("state=running"), [one]);
   assert.deepEqual(await list(`metadata=${encodeURIComponent("user=a+b&task=2")}`), [two]);
@@ -186,34 +192,44 @@ test("an execution responds with its record, at once in the background, and as a
   assert.equal(done.headers.location, `${path}/1`);
   const slow = await send({ method: "POST", path, body: { shell: "sleep" } });
   assert.deepEqual([slow.status, slow.json.status, slow.json.number], [201, "running", 2]);
-  for (const body of [{ shell: "sleep", background: true }, { shell: "sleep", terminal: { rows: 2, cols: 3 } }])
+  for (const body of [
+    { shell: "sleep", background: true },
+    { shell: "sleep", terminal: { rows: 2, cols: 3 } },
+  ])
     assert.equal((await send({ method: "POST", path, body })).status, 201);
   assert.equal((await send({ method: "POST", path: `${path}?wait=false`, body: { shell: "sleep" } })).status, 201);
   const headers = { accept: "text/event-stream" };
   const stream = await send({ method: "POST", path, body: { shell: "echo hé" }, headers });
   assert.match(String(stream.headers["content-type"]), /^text\/event-stream/);
-  assert.deepEqual(eventsOf(stream.text).map(({ event, id }) => [event, id]), [
-    ["start", undefined],
-    ["stdout", "4-0"],
-    ["ended", undefined],
-  ]);
+  assert.deepEqual(
+    eventsOf(stream.text).map(({ event, id }) => [event, id]),
+    [
+      ["start", undefined],
+      ["stdout", "4-0"],
+      ["ended", undefined],
+    ],
+  );
   const again = await send({ path: `${path}/6/events`, headers: { "last-event-id": "1-0" } });
   assert.equal(eventsOf(again.text)[1]?.data.text, "é\n");
   const listed = (await send({ path })).json;
-  assert.deepEqual(listed.executions.map(({ number, status }: { number: number; status: string }) => [number, status]), [
-    [6, "completed"],
-    [5, "running"],
-    [4, "running"],
-    [3, "running"],
-    [2, "running"],
-    [1, "completed"],
-  ]);
+  assert.deepEqual(
+    listed.executions.map(({ number, status }: { number: number; status: string }) => [number, status]),
+    [
+      [6, "completed"],
+      [5, "running"],
+      [4, "running"],
+      [3, "running"],
+      [2, "running"],
+      [1, "completed"],
+    ],
+  );
   const killed = await send({ method: "DELETE", path: `${path}/3` });
   assert.deepEqual([killed.status, killed.json.number, killed.json.status], [200, 3, "completed"]);
   assert.equal((await send({ path: `${path}/3?wait=true` })).json.status, "completed");
   assert.equal((await send({ path: `${path}/1/stdout`, headers: { range: "bytes=1-2" } })).text, "el");
   assert.equal((await send({ path: `${path}/2/stdout` })).status, 409);
-  for (const number of ["0", "99", "x", "1e1"]) assert.equal((await send({ path: `${path}/${number}` })).status, 404, number);
+  for (const number of ["0", "99", "x", "1e1"])
+    assert.equal((await send({ path: `${path}/${number}` })).status, 404, number);
   assert.equal(host.uses, 0);
 });
 
@@ -243,7 +259,10 @@ test("an execution takes input, signals and sizes", async (t) => {
   };
   const cat = await begin({ shell: "cat", stdin: "a", open_input: true });
   const input = { "content-type": "text/plain" };
-  assert.equal((await send({ method: "POST", path: `${cat}/input`, body: Buffer.from("b\0"), headers: input })).status, 200);
+  assert.equal(
+    (await send({ method: "POST", path: `${cat}/input`, body: Buffer.from("b\0"), headers: input })).status,
+    200,
+  );
   const last = await send({ method: "POST", path: `${cat}/input?end=true`, body: Buffer.from("{}") });
   assert.deepEqual([last.status, last.json.number], [200, 1]);
   assert.equal((await send({ path: `${cat}?wait=true` })).json.output.stdout, "ab\0{}");
@@ -313,7 +332,10 @@ test("a WebSocket carries input, output, sizes and signals of an execution", asy
   assert.ok(output.every((one) => one[0] === 1));
   assert.equal(Buffer.concat(output.map((one) => one.subarray(1))).toString(), "typed\r30x90\nSIGTERM\n");
   const last = messages.at(-1);
-  assert.deepEqual([last.type, last.execution.status, last.execution.output.stdout], ["ended", "completed", "typed\r30x90\nSIGTERM\n"]);
+  assert.deepEqual(
+    [last.type, last.execution.status, last.execution.output.stdout],
+    ["ended", "completed", "typed\r30x90\nSIGTERM\n"],
+  );
   assert.equal(host.uses, 0);
 });
 
@@ -321,7 +343,11 @@ test("a WebSocket refuses what is no message, and continues where the client wan
   const running = await start(t);
   const { send, create } = running;
   const path = `${await create()}/executions`;
-  await send({ method: "POST", path: `${path}?wait=false`, body: { shell: "cat", stdin: "0123456789", open_input: true } });
+  await send({
+    method: "POST",
+    path: `${path}?wait=false`,
+    body: { shell: "cat", stdin: "0123456789", open_input: true },
+  });
   const bad = attach(running, `${path}/1/attach?stdout=8`);
   await bad.opened;
   bad.socket.send("{}");

@@ -46,7 +46,8 @@ export class MemorySandboxes implements SandboxHost {
     if (this.refuses) throw this.refuses;
     const { sandboxes } = this.#store;
     const sandbox = newSandbox(request, caller, WORKER, Date.now());
-    const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, requestHash: sandboxRequestHash(request) };
+    const idempotency =
+      idempotencyKey === null ? null : { key: idempotencyKey, requestHash: sandboxRequestHash(request) };
     const created = await sandboxes.create({ sandbox, idempotency, leaseUntilMs: Date.now() + 3_600_000 });
     if (created.kind === "duplicate") return created.sandbox;
     if (created.kind === "conflict") throw new SandboxRefused("idempotencyConflict");
@@ -127,7 +128,15 @@ class MemorySandbox implements SandboxHandle {
   }
 
   async measure() {
-    return { memoryBytes: 1, memoryPeakBytes: 2, cpuUsec: 3_000_000, processes: 4, oomKills: 5, diskBytes: 6, inodes: 7 };
+    return {
+      memoryBytes: 1,
+      memoryPeakBytes: 2,
+      cpuUsec: 3_000_000,
+      processes: 4,
+      oomKills: 5,
+      diskBytes: 6,
+      inodes: 7,
+    };
   }
 }
 
@@ -268,7 +277,8 @@ function memoryFiles(): SandboxFiles {
       if (info.type === "directory") throw new FileError("isDirectory", info.path);
       const { bytes } = files.get(info.path) as { bytes: Buffer };
       const from = range === null ? 0 : "last" in range ? Math.max(0, bytes.length - range.last) : range.from;
-      const until = range !== null && "to" in range && range.to !== null ? Math.min(range.to, bytes.length) : bytes.length;
+      const until =
+        range !== null && "to" in range && range.to !== null ? Math.min(range.to, bytes.length) : bytes.length;
       if (range !== null && from >= bytes.length) throw new FileError("badRange", info.path);
       const body = (async function* () {
         for (let at = from; at < until; at += 65_536) yield bytes.subarray(at, Math.min(at + 65_536, until));

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypeAlias, TypedDict
 
+AttachedControl: TypeAlias = "AttachedEnd | AttachedKill | AttachedSignal | AttachedResize"
+
 Batch: TypeAlias = "list[Accepted | ErrorBody]"
 
 BatchRequest: TypeAlias = "list[SubmitRequest]"
@@ -76,6 +78,58 @@ class AppliedLimitsRlimits(TypedDict):
     nproc: NotRequired[Rlimit]
 
 
+class AttachExecutionQuery(TypedDict):
+    # The output of stdout begins at this byte
+    stdout: NotRequired[int]
+    # The output of stderr begins at this byte
+    stderr: NotRequired[int]
+
+
+class AttachedEnd(TypedDict):
+    type: Literal["end"]
+
+
+class AttachedEnded(TypedDict):
+    type: Literal["ended"]
+    execution: Execution
+
+
+class AttachedError(TypedDict):
+    type: Literal["error"]
+    error: str
+    message: NotRequired[str]
+
+
+class AttachedKill(TypedDict):
+    type: Literal["kill"]
+
+
+class AttachedResize(TypedDict):
+    type: Literal["resize"]
+    rows: int
+    cols: int
+
+
+class AttachedSignal(TypedDict):
+    type: Literal["signal"]
+    signal: Literal["SIGHUP", "SIGINT", "SIGQUIT", "SIGABRT", "SIGKILL", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGTERM", "SIGCONT", "SIGSTOP", "SIGTSTP", "SIGWINCH"]
+
+
+class AttachedSkipped(TypedDict):
+    """The next bytes of the stream are at this position, because those before were not kept."""
+
+    type: Literal["skipped"]
+    stream: Literal["stdout", "stderr"]
+    at: int
+
+
+class AttachedStart(TypedDict):
+    type: Literal["start"]
+    number: int
+    stdout: int
+    stderr: int
+
+
 class Base64(TypedDict):
     base64: str
 
@@ -141,6 +195,176 @@ class Evidence(TypedDict):
     isolation: Isolation
     limits: AppliedLimits
     teardown: Teardown
+
+
+class Execution(TypedDict):
+    """An execution in a sandbox. Values that are not known yet are null."""
+
+    # Id of the sandbox
+    sandbox_id: str
+    # Number of the execution in its sandbox
+    number: int
+    # Version of this schema
+    schema_version: Literal["2.0"]
+    # What was given: `argv`, `shell` or `code`
+    kind: Literal["argv", "shell", "code"]
+    # The program and its arguments; null for another kind
+    argv: list[str] | None
+    # The shell command; null for another kind
+    shell: str | None
+    # Canonical name of the language of the code; null for another kind
+    language: str | None
+    # The directory in which it started
+    cwd: str
+    # Whether processes that its main program leaves remain
+    background: bool
+    # Whether it has a terminal
+    terminal: bool
+    # `error` if and only if the verdict is IE
+    status: Literal["running", "completed", "error"]
+    timestamps: ExecutionTimestamps
+    # Processes that still ran when the main program had ended. They were killed, unless the execution was started in the background.
+    processes_left: int | None
+    result: Result
+    output: Output
+    # Usage of the execution, including child processes
+    metrics: Metrics
+    # Null until the execution has ended
+    evidence: Evidence | None
+
+
+class ExecutionEventsQuery(TypedDict):
+    # The output of stdout begins at this byte
+    stdout: NotRequired[int]
+    # The output of stderr begins at this byte
+    stderr: NotRequired[int]
+
+
+class ExecutionInputQuery(TypedDict):
+    # With `true`, the input ends after these bytes. The input of a terminal has no end
+    end: NotRequired[Literal["true", "false"]]
+
+
+class ExecutionRequest(TypedDict):
+    # A program, by its path or by its name in PATH, and its arguments: up to 1024 with 131072 bytes. A request has either `argv`, `shell` or `code`
+    argv: NotRequired[list[str]]
+    # A command for bash, up to 131072 bytes
+    shell: NotRequired[str]
+    # Name or alias of the language of `code`
+    language: NotRequired[str]
+    # A program, up to 1048576 bytes
+    code: NotRequired[str]
+    # A program in base64, instead of `code`
+    code_base64: NotRequired[str]
+    # Standard input, up to 1048576 bytes
+    stdin: NotRequired[str]
+    # Standard input in base64, instead of `stdin`
+    stdin_base64: NotRequired[str]
+    # Whether the standard input stays open after `stdin`, for requests that send more
+    open_input: NotRequired[bool]
+    # The directory in which it starts, by default /home/user
+    cwd: NotRequired[str]
+    # Environment variables of the execution, in addition to those of the sandbox: up to 64 with 32768 bytes. They are neither stored nor shown, because they can be secrets
+    env: NotRequired[dict[str, str]]
+    limits: NotRequired[RunLimits]
+    # Whether processes that the program leaves go on. The response does not wait for its end
+    background: NotRequired[bool]
+    # The size of a terminal, which the program gets instead of pipes. The response does not wait for its end
+    terminal: NotRequired[TerminalSize]
+
+
+class ExecutionSignal(TypedDict):
+    signal: Literal["SIGHUP", "SIGINT", "SIGQUIT", "SIGABRT", "SIGKILL", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGTERM", "SIGCONT", "SIGSTOP", "SIGTSTP", "SIGWINCH"]
+
+
+class ExecutionState(TypedDict):
+    sandbox_id: str
+    number: int
+    status: Literal["running", "completed", "error"]
+
+
+class ExecutionSummary(TypedDict):
+    number: int
+    kind: Literal["argv", "shell", "code"]
+    argv: list[str] | None
+    shell: str | None
+    language: str | None
+    background: bool
+    terminal: bool
+    status: Literal["running", "completed", "error"]
+    verdict: Verdict | None
+    started_at: str
+    completed_at: str | None
+    processes_left: int | None
+
+
+class ExecutionTimestamps(TypedDict):
+    # ISO 8601, UTC, milliseconds
+    started_at: str
+    # When it ended
+    completed_at: str | None
+
+
+class Executions(TypedDict):
+    executions: list[ExecutionSummary]
+    # The value of `before` for the next page; null if there are no older entries
+    next: str | None
+
+
+class ExecutionsQuery(TypedDict):
+    # The value of `next` from the previous page; without it, the list starts at the newest
+    before: NotRequired[str]
+    # The most entries of a page, from 1 to 100
+    limit: NotRequired[int]
+
+
+class FileEventsQuery(TypedDict):
+    # Path of a directory, by default /home/user
+    path: NotRequired[str]
+    # With `true`, directories in it are watched as well
+    recursive: NotRequired[Literal["true", "false"]]
+
+
+class FileFailure(TypedDict):
+    error: str
+    code: str
+    path: str | None
+
+
+class FileInfo(TypedDict):
+    path: str
+    type: Literal["file", "directory", "link", "other"]
+    # Size of the content of a file; 0 for everything else
+    bytes: int
+    # The permissions as a number: 420 for 0644
+    mode: int
+    modified_at: str
+    # Changes with the content; for `If-Match` and `If-None-Match`, in quotation marks
+    etag: str
+    # Where a link leads, as it was written
+    target: str | None
+
+
+class FileInfoQuery(TypedDict):
+    # Path, absolute or relative to /home/user
+    path: NotRequired[str]
+    # With `false`, a link itself is described
+    follow: NotRequired[Literal["true", "false"]]
+
+
+class FileMove(TypedDict):
+    from: str
+    to: str
+
+
+class FilePath(TypedDict):
+    path: str
+
+
+class Files(TypedDict):
+    entries: list[FileInfo]
+    # The value of `after` for the next page; null after the last one
+    next: str | None
 
 
 class FloatsChecker(TypedDict):
@@ -437,6 +661,15 @@ class Limits(TypedDict):
     stderr_bytes: float
 
 
+class ListFilesQuery(TypedDict):
+    # Path of a directory, by default /home/user
+    path: NotRequired[str]
+    # The value of `next` from the previous page
+    after: NotRequired[str]
+    # The most entries of a page, from 1 to 1000
+    limit: NotRequired[int]
+
+
 class LiveInput(TypedDict):
     # Bytes for the standard input of the program: text, or {"base64": …}
     input: Content
@@ -603,12 +836,29 @@ class ProgramChecker(TypedDict):
     passes: NotRequired[int]
 
 
+class ReadArchiveQuery(TypedDict):
+    # Path of a directory, by default /home/user
+    path: NotRequired[str]
+
+
+class ReadFileQuery(TypedDict):
+    # Path, absolute or relative to /home/user
+    path: NotRequired[str]
+
+
 class Ready(TypedDict):
     status: Literal["ready"]
     # `strict` if a recent self-test proved full isolation
     enforcement_mode: Literal["strict", "none"]
     cgroup_backend: Literal["cgroup_v2", "cgroup_v1", "cgroup_hybrid"] | None
     checks: list[Check]
+
+
+class RemoveFileQuery(TypedDict):
+    # Path, absolute or relative to /home/user
+    path: NotRequired[str]
+    # With `true`, a directory may have content
+    recursive: NotRequired[Literal["true", "false"]]
 
 
 class Result(TypedDict):
@@ -681,6 +931,140 @@ class Runs(TypedDict):
     cpu_time_secs: float | None
     # The mean of the runs; null if the program was not executed
     memory_peak_bytes: int | None
+
+
+class Sandbox(TypedDict):
+    """A sandbox. Values that are not known yet are null."""
+
+    # Id of the sandbox
+    id: str
+    # `creating`: its box is being made; `paused`: its programs are frozen; `ended`: nothing of it is left but its records
+    state: Literal["creating", "running", "paused", "ended"]
+    # Why it ended; null until then
+    end_reason: Literal["client", "lifetime", "idle", "memory", "suspended", "worker_lost", "shutdown", "failed"] | None
+    timestamps: SandboxTimestamps
+    # How long it lives at most, from its start
+    lifetime_secs: int
+    # How long it lives without any request or reader while its programs use less than 1 % of a CPU. While it is paused, this clock stands still.
+    idle_secs: int
+    limits: SandboxLimits
+    # What the client chose
+    metadata: dict[str, str]
+    evidence: SandboxEvidence
+
+
+class SandboxChange(TypedDict):
+    # How long the sandbox lives at most, from its start; by default 3600 s
+    lifetime_secs: NotRequired[int]
+    # How long the sandbox lives without any request or reader while its programs use less than 1 % of a CPU; by default 600 s
+    idle_secs: NotRequired[int]
+    # Names and values by which the client finds its sandboxes: up to 32, with names of up to 64 and values of up to 512 characters
+    metadata: NotRequired[dict[str, str]]
+
+
+class SandboxEnded(TypedDict):
+    error: str
+    end_reason: Literal["client", "lifetime", "idle", "memory", "suspended", "worker_lost", "shutdown", "failed"]
+
+
+class SandboxEvidence(TypedDict):
+    # The controls that confine the sandbox, each read back from the kernel before the first execution
+    controls_applied: list[str] | None
+    # Controls that could not be confirmed. A sandbox with a missing control does not start.
+    controls_missing: list[str] | None
+    teardown: SandboxEvidenceTeardown
+
+
+class SandboxEvidenceTeardown(TypedDict):
+    # Whether the kernel confirmed that no process, mount or cgroup of the sandbox is left; null until it has ended, and if its box was lost
+    cleanup_verified: bool | None
+    # Processes that could not be ended
+    processes_left: int | None
+    # Processes that ended and were not reaped
+    zombies: int | None
+    # Mounts that could not be removed
+    residual_mounts: list[str] | None
+    # Cgroups that could not be removed
+    groups_left: list[str] | None
+
+
+class SandboxLimits(TypedDict):
+    # Memory of all programs and files together
+    memory_bytes: int
+    # Processes and threads of all executions together
+    processes: int
+    # Bytes of all files that differ from the image. They are in memory, and count there as well.
+    disk_bytes: int
+    # Files and directories that differ from the image
+    inodes: int
+
+
+class SandboxLimits(TypedDict):
+    # Memory of all programs and files together, from 67108864 to 4294967296; by default 536870912
+    memory_bytes: NotRequired[int]
+    # Processes and threads of all executions together, from 8 to 512; by default 256
+    processes: NotRequired[int]
+    # Bytes of all files that differ from the image, from 4194304 to 4294967296; by default 268435456
+    disk_bytes: NotRequired[int]
+    # Files and directories that differ from the image, from 256 to 65536; by default 32768
+    inodes: NotRequired[int]
+
+
+class SandboxMetrics(TypedDict):
+    # Memory of all programs and files now
+    memory_bytes: int
+    # The highest use of memory since the start
+    memory_peak_bytes: int
+    # CPU time of all programs since the start
+    cpu_time_secs: float
+    # Processes and threads now
+    processes: int
+    # Processes that the kernel killed because the sandbox reached its memory limit
+    oom_kills: int
+    # Bytes of all files that differ from the image
+    disk_bytes: int
+    # Files and directories that differ from the image
+    inodes: int
+
+
+class SandboxRequest(TypedDict):
+    # How long the sandbox lives at most, from its start; by default 3600 s
+    lifetime_secs: NotRequired[int]
+    # How long the sandbox lives without any request or reader while its programs use less than 1 % of a CPU; by default 600 s
+    idle_secs: NotRequired[int]
+    limits: NotRequired[SandboxLimits]
+    # Environment variables of all executions: up to 64 with 32768 bytes. They are neither stored nor shown, because they can be secrets
+    env: NotRequired[dict[str, str]]
+    # Names and values by which the client finds its sandboxes: up to 32, with names of up to 64 and values of up to 512 characters
+    metadata: NotRequired[dict[str, str]]
+
+
+class SandboxTimestamps(TypedDict):
+    # ISO 8601, UTC, milliseconds
+    created_at: str
+    # When its box was ready
+    started_at: str | None
+    # When its lifetime is over, if it does not end before
+    expires_at: str | None
+    # When it was removed
+    ended_at: str | None
+
+
+class Sandboxes(TypedDict):
+    sandboxes: list[Sandbox]
+    # The value of `before` for the next page; null if there are no older entries
+    next: str | None
+
+
+class SandboxesQuery(TypedDict):
+    # Lists only sandboxes in this state
+    state: NotRequired[Literal["creating", "running", "paused", "ended"]]
+    # Lists only sandboxes with these metadata, written like a query and then percent-encoded: `task%3D42%26user%3D7`
+    metadata: NotRequired[str]
+    # The value of `next` from the previous page; without it, the list starts at the newest
+    before: NotRequired[str]
+    # The most entries of a page, from 1 to 100
+    limit: NotRequired[int]
 
 
 class SignalMessage(TypedDict):
@@ -812,12 +1196,22 @@ class TeardownJudgeActions(TypedDict):
     details: str
 
 
+class TerminalSize(TypedDict):
+    rows: int
+    cols: int
+
+
 class TokensChecker(TypedDict):
     type: Literal["tokens"]
     # Whether upper and lower case differ; true by default
     case_sensitive: NotRequired[bool]
     # Whether the tokens must be in the same lines; false by default
     line_breaks: NotRequired[bool]
+
+
+class Unpacked(TypedDict):
+    files: int
+    bytes: int
 
 
 class Usage(TypedDict):
@@ -834,3 +1228,17 @@ class UsageSample(TypedDict):
     cpu_time_secs: float
     # The highest reading since the previous sample
     memory_bytes: int
+
+
+class WriteArchiveQuery(TypedDict):
+    # Path of a directory, by default /home/user
+    path: NotRequired[str]
+
+
+class WriteFileQuery(TypedDict):
+    # Path, absolute or relative to /home/user
+    path: NotRequired[str]
+    # Permissions as an octal number, such as 755. By default, those of the replaced file, or 644
+    mode: NotRequired[str]
+    # With `true`, missing directories are made
+    parents: NotRequired[Literal["true", "false"]]

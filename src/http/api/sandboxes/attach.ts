@@ -52,10 +52,7 @@ const skippedMessage = named(
     .strictObject({ type: z.literal("skipped"), stream: z.enum(["stdout", "stderr"]), at: z.int().min(0) })
     .describe("The next bytes of the stream are at this position, because those before were not kept"),
 );
-const endedMessage = named(
-  "AttachedEnded",
-  z.strictObject({ type: z.literal("ended"), execution: executionBody }),
-);
+const endedMessage = named("AttachedEnded", z.strictObject({ type: z.literal("ended"), execution: executionBody }));
 const errorMessage = named(
   "AttachedError",
   z.strictObject({ type: z.literal("error"), error: z.string(), message: z.string().optional() }),

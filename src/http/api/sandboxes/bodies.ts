@@ -9,8 +9,8 @@ import {
 } from "../../../domain/sandboxes/execution.ts";
 import type { FileInfo } from "../../../domain/sandboxes/files.ts";
 import type { SandboxMeasurement } from "../../../domain/sandboxes/host.ts";
-import { executionSchema, sandboxSchema } from "../../../domain/sandboxes/sandbox-record.ts";
 import { SANDBOX_BOUNDS, SANDBOX_LIMITS, type SandboxLimitName } from "../../../domain/sandboxes/sandbox.ts";
+import { executionSchema, sandboxSchema } from "../../../domain/sandboxes/sandbox-record.ts";
 import { named } from "../../named-schemas.ts";
 import { count, next, time, verdict } from "../fields.ts";
 import { requestedLimits } from "../program-options.ts";
@@ -135,7 +135,9 @@ export const executeBody = named(
         .describe("Whether processes that the program leaves go on. The response does not wait for its end")
         .optional(),
       terminal: terminalBody
-        .describe("The size of a terminal, which the program gets instead of pipes. The response does not wait for its end")
+        .describe(
+          "The size of a terminal, which the program gets instead of pipes. The response does not wait for its end",
+        )
         .optional(),
     })
     .meta({ examples: [{ shell: "git clone . copy && ls copy" }, { argv: ["python3", "-c", "print(6 * 7)"] }] }),
@@ -208,7 +210,13 @@ export const fileBody = named(
     target: z.string().nullable().describe("Where a link leads, as it was written"),
   }),
 );
-export const filesBody = named("Files", z.strictObject({ entries: z.array(fileBody), next: next.describe("The value of `after` for the next page; null after the last one") }));
+export const filesBody = named(
+  "Files",
+  z.strictObject({
+    entries: z.array(fileBody),
+    next: next.describe("The value of `after` for the next page; null after the last one"),
+  }),
+);
 export const pathBody = named("FilePath", z.strictObject({ path: z.string() }));
 export const moveBody = named("FileMove", z.strictObject({ from: z.string(), to: z.string() }));
 export const unpackedBody = named("Unpacked", z.strictObject({ files: count, bytes: count }));

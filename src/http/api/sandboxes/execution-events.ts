@@ -52,7 +52,11 @@ export function readPosition(id: string | undefined): Position | undefined {
 /**
  * Yields what `source` yields, and null whenever it has been silent for `silenceMs`. It ends when `over` aborts.
  */
-async function* withSilence<T>(source: AsyncIterable<T>, silenceMs: number, over: AbortSignal): AsyncGenerator<T | null> {
+async function* withSilence<T>(
+  source: AsyncIterable<T>,
+  silenceMs: number,
+  over: AbortSignal,
+): AsyncGenerator<T | null> {
   const iterator = source[Symbol.asyncIterator]();
   try {
     let next = iterator.next();

@@ -21,7 +21,14 @@ import {
   toActed,
   toSummary,
 } from "./bodies.ts";
-import { endedExecution, type Followed, outputBytes, type Position, readPosition, sendExecution } from "./execution-events.ts";
+import {
+  endedExecution,
+  type Followed,
+  outputBytes,
+  type Position,
+  readPosition,
+  sendExecution,
+} from "./execution-events.ts";
 import { checkAllowed, ofSandbox, refusing, useMeanwhile } from "./of-sandbox.ts";
 import { SANDBOX_ERRORS } from "./refused.ts";
 import { checked, EXECUTE_ERRORS, toExecutionRequest } from "./requests.ts";

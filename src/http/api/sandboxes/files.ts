@@ -1,7 +1,13 @@
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import { clientError } from "../../../domain/error.ts";
-import { FileError, type FileInfo, type FileRange, MAX_LIST_ENTRIES, SANDBOX_HOME } from "../../../domain/sandboxes/files.ts";
+import {
+  FileError,
+  type FileInfo,
+  type FileRange,
+  MAX_LIST_ENTRIES,
+  SANDBOX_HOME,
+} from "../../../domain/sandboxes/files.ts";
 import { isStillValid } from "../../access/auth.ts";
 import { streamedBody } from "../../body/streamed-body.ts";
 import { disconnected } from "../../responses/client-disconnect.ts";
@@ -102,7 +108,8 @@ export const readFile = route({
         const info = await files.stat(query.path, true);
         if (unwanted === info.etag || unwanted === "*") return await describe(reply, info).code(304).send();
         if (isHead) {
-          if (info.type !== "file") throw new FileError(info.type === "directory" ? "isDirectory" : "notRegular", info.path);
+          if (info.type !== "file")
+            throw new FileError(info.type === "directory" ? "isDirectory" : "notRegular", info.path);
           describe(reply, info).type("application/octet-stream").header("content-length", info.bytes);
           // Fastify would send the length of an empty body.
           return services.answers.sendPieces(owner, reply, []);
@@ -168,7 +175,8 @@ export const removeFile = route({
   method: "delete",
   path: "/api/sandboxes/{id}/files",
   summary: "Remove a file or directory",
-  description: "Removes a file, a link or an empty directory; with `recursive`, also a directory with everything in it.",
+  description:
+    "Removes a file, a link or an empty directory; with `recursive`, also a directory with everything in it.",
   parameters: { path: ID, query: { path: PATH, recursive: flag("With `true`, a directory may have content") } },
   successes: { 200: { description: "The path, which is removed", body: pathBody } },
   errors: FILE_REQUEST_ERRORS,
@@ -189,7 +197,13 @@ export const fileInfo = route({
   description: "Returns what a file, directory or link is.",
   parameters: {
     path: ID,
-    query: { path: PATH, follow: { description: "With `false`, a link itself is described", schema: z.enum(["true", "false"]).default("true") } },
+    query: {
+      path: PATH,
+      follow: {
+        description: "With `false`, a link itself is described",
+        schema: z.enum(["true", "false"]).default("true"),
+      },
+    },
   },
   successes: { 200: { description: "The file", body: fileBody } },
   errors: FILE_REQUEST_ERRORS,
@@ -214,10 +228,14 @@ export const listFiles = route({
       limit: {
         description: `The most entries of a page, from 1 to ${MAX_LIST_ENTRIES}`,
         schema: z
-          .codec(z.string().regex(/^([1-9]\d{0,2}|1000)$/, `must be 1 to ${MAX_LIST_ENTRIES}`), z.int().min(1).max(MAX_LIST_ENTRIES), {
-            decode: Number,
-            encode: String,
-          })
+          .codec(
+            z.string().regex(/^([1-9]\d{0,2}|1000)$/, `must be 1 to ${MAX_LIST_ENTRIES}`),
+            z.int().min(1).max(MAX_LIST_ENTRIES),
+            {
+              decode: Number,
+              encode: String,
+            },
+          )
           .default(MAX_LIST_ENTRIES),
       },
     },

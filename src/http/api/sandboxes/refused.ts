@@ -4,9 +4,9 @@ import { FileError, type FileErrorCode } from "../../../domain/sandboxes/files.t
 import {
   SANDBOX_END_REASON_NAMES,
   SANDBOX_END_REASONS,
-  SandboxRefused,
   type SandboxRefusalCode,
   type SandboxRefusals,
+  SandboxRefused,
 } from "../../../domain/sandboxes/sandbox.ts";
 import { named } from "../../named-schemas.ts";
 

@@ -1,6 +1,6 @@
-import { z } from "zod";
+import type { z } from "zod";
 import { clientError, type ErrorCode, echo } from "../../../domain/error.ts";
-import { LIMIT_FIELDS, type RequestedLimits } from "../../../domain/limits.ts";
+import type { LIMIT_FIELDS, RequestedLimits } from "../../../domain/limits.ts";
 import { VARIABLE_NAME } from "../../../domain/program-options.ts";
 import { EXECUTION_BOUNDS, type ExecutionRequest } from "../../../domain/sandboxes/execution.ts";
 import type { SandboxChange } from "../../../domain/sandboxes/host.ts";
@@ -85,7 +85,8 @@ function checkEnv(
 ): Readonly<Record<string, string>> {
   const pairs = Object.entries(env);
   if (pairs.length > entries) throw invalid("env", `more than ${entries} variables`);
-  for (const [name] of pairs) if (!VARIABLE_NAME.test(name)) throw invalid("env", `${echo(name)} is not the name of a variable`);
+  for (const [name] of pairs)
+    if (!VARIABLE_NAME.test(name)) throw invalid("env", `${echo(name)} is not the name of a variable`);
   checkWords("env", pairs.flat(), bytes);
   return env;
 }
@@ -117,7 +118,8 @@ export function toExecutionRequest(
   if (code === undefined && given.language !== undefined) throw invalid("language", "is only for code");
   if (argv) {
     if (argv[0] === undefined || argv[0] === "") throw invalid("argv", "must begin with a program");
-    if (argv.length > EXECUTION_BOUNDS.arguments) throw invalid("argv", `more than ${EXECUTION_BOUNDS.arguments} arguments`);
+    if (argv.length > EXECUTION_BOUNDS.arguments)
+      throw invalid("argv", `more than ${EXECUTION_BOUNDS.arguments} arguments`);
     checkWords("argv", argv, EXECUTION_BOUNDS.argvBytes);
   }
   if (shell !== undefined) {
@@ -148,7 +150,10 @@ function checkLimits(limits: NonNullable<z.output<typeof executeBody>["limits"]>
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
 }
 
-function languageOf(name: string | undefined, { languages, workers }: Pick<Dependencies, "languages" | "workers">): string {
+function languageOf(
+  name: string | undefined,
+  { languages, workers }: Pick<Dependencies, "languages" | "workers">,
+): string {
   if (name === undefined) throw invalid("language", "is required for code");
   const language = languages.resolve(name);
   const available = workers.languages();

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { clientError, type ErrorCode } from "../../../domain/error.ts";
-import { toSandboxRecord } from "../../../domain/sandboxes/sandbox-record.ts";
 import { SANDBOX_STATES } from "../../../domain/sandboxes/sandbox.ts";
+import { toSandboxRecord } from "../../../domain/sandboxes/sandbox-record.ts";
 import { isStillValid } from "../../access/auth.ts";
 import { type Call, route, type Services } from "../../route.ts";
 import { IDEMPOTENCY_KEY, PAGE, pageOf, SANDBOX_ID } from "../parameters.ts";
@@ -49,12 +49,14 @@ export const sandboxes = route({
   method: "get",
   path: "/api/sandboxes",
   summary: "List sandboxes",
-  description: "Lists the account's sandboxes, newest first, also those that have ended. A page can be short although there is a next one.",
+  description:
+    "Lists the account's sandboxes, newest first, also those that have ended. A page can be short although there is a next one.",
   parameters: {
     query: {
       state: { description: "Lists only sandboxes in this state", schema: z.enum(SANDBOX_STATES).optional() },
       metadata: {
-        description: "Lists only sandboxes with these metadata, written like a query and then percent-encoded: `task%3D42%26user%3D7`",
+        description:
+          "Lists only sandboxes with these metadata, written like a query and then percent-encoded: `task%3D42%26user%3D7`",
         schema: METADATA,
       },
       ...PAGE,

@@ -1,0 +1,111 @@
+import { once } from "node:events";
+import { constants } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { WebSocket } from "ws";
+import type { Execution, ExecutionRequest } from "../../client/typescript/src/types.ts";
+import { OperatorError } from "../domain/operator-error.ts";
+import { answered, type Connection } from "./sandbox-connection.ts";
+
+/** The size of a terminal whose size is unknown. */
+const [USUAL_ROWS, USUAL_COLS] = [24, 80];
+/** How long the service may take to close the connection after the end of an execution. */
+const CLOSE_MS = 5_000;
+
+/** Executes a program, passes input, output and signals on. @returns the exit code of this process. */
+export async function runIn(connection: Connection, id: string, request: ExecutionRequest): Promise<number> {
+  const hasInput = process.stdin.isTTY !== true;
+  const begun = await answered(connection.client.startExecution(id, { ...request, open_input: hasInput }));
+  const attached = attach(connection, id, begun.number);
+  for (const signal of ["SIGINT", "SIGTERM"] as const)
+    process.on(signal, () => attached.control({ type: "signal", signal }));
+  if (hasInput) {
+    void (async () => {
+      for await (const chunk of process.stdin) await attached.input(chunk as Buffer);
+      attached.control({ type: "end" });
+    })().catch(() => {}); // the execution has ended, and takes no more
+  }
+  return exitCodeOf(await attached.ended);
+}
+
+/** Opens a shell in a terminal. @returns the exit code of this process. */
+export async function shellIn(connection: Connection, id: string): Promise<number> {
+  const { stdin, stdout } = process;
+  if (!stdin.isTTY || !stdout.isTTY)
+    throw new OperatorError("'assay sandbox shell' needs a terminal; use 'assay sandbox run'");
+  const size = () => ({ rows: stdout.rows || USUAL_ROWS, cols: stdout.columns || USUAL_COLS });
+  const { TERM = "xterm-256color" } = process.env;
+  const request = { argv: ["/bin/bash", "-l"], terminal: size(), env: { TERM } };
+  const { number } = await answered(connection.client.startExecution(id, request));
+  const attached = attach(connection, id, number);
+  stdin.setRawMode(true);
+  stdin.on("data", (bytes: Buffer) => void attached.input(bytes).catch(() => {}));
+  stdout.on("resize", () => attached.control({ type: "resize", ...size() }));
+  try {
+    return exitCodeOf(await attached.ended);
+  } finally {
+    stdin.setRawMode(false);
+    stdin.destroy(); // otherwise, it would keep this process alive
+  }
+}
+
+interface Attached {
+  /** The execution, when it has ended and its output is written. Rejects if the connection is lost before. */
+  readonly ended: Promise<Execution>;
+  /** Resolves when the bytes are sent. */
+  input(bytes: Buffer): Promise<void>;
+  control(message: object): void;
+}
+
+/** Attaches this process to an execution: its output goes to standard output and standard error. */
+function attach({ url, key, ca }: Connection, id: string, number: number): Attached {
+  const target = new URL(`api/sandboxes/${encodeURIComponent(id)}/executions/${number}/attach`, url);
+  target.protocol = url.protocol === "http:" ? "ws:" : "wss:";
+  const socket = new WebSocket(target, {
+    headers: { "x-api-key": key },
+    ...(ca !== undefined && { ca }),
+    perMessageDeflate: false,
+    followRedirects: false,
+  });
+  const opened = once(socket, "open");
+  opened.catch(() => {});
+  const { promise, resolve, reject } = Promise.withResolvers<Execution>();
+  socket.on("message", (data: Buffer, isBinary) => {
+    if (isBinary) {
+      const stream = data[0] === 2 ? process.stderr : process.stdout;
+      if (stream.write(data.subarray(1))) return;
+      // A slow terminal or pipe slows the sandbox down, not the memory of this process up.
+      socket.pause();
+      stream.once("drain", () => socket.resume());
+      return;
+    }
+    const message = JSON.parse(data.toString());
+    if (message.type === "ended") resolve(message.execution);
+    else if (message.type === "error") reject(new OperatorError(message.error));
+  });
+  socket.on("error", (error) => reject(new OperatorError(`the connection failed: ${error.message}`)));
+  socket.on("close", (code) =>
+    reject(new OperatorError(`the connection was closed (${code}); the execution ${number} continues`)),
+  );
+  const ended = promise.then(async (execution) => {
+    await Promise.race([once(socket, "close"), sleep(CLOSE_MS)]);
+    return execution;
+  });
+  return {
+    ended,
+    async input(bytes) {
+      await opened;
+      await new Promise<void>((sent, failed) => socket.send(bytes, (error) => (error ? failed(error) : sent())));
+    },
+    control(message) {
+      void opened.then(() => socket.send(JSON.stringify(message), () => {})).catch(() => {});
+    },
+  };
+}
+
+/** @throws OperatorError if the execution has no exit code, because the platform failed. */
+function exitCodeOf({ result }: Execution): number {
+  const { exit_code: code, signal, verdict, error_message: text } = result;
+  if (verdict !== "AC" && text !== null) process.stderr.write(`assay: ${verdict}: ${text}\n`);
+  if (code !== null) return code;
+  return signal === null ? 1 : 128 + Math.min(signal, Math.max(...Object.values(constants.signals)));
+}
