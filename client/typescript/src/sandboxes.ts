@@ -273,8 +273,8 @@ export abstract class SandboxCalls {
   }
 
   /** Renames a file, directory or link. This request is not repeated. */
-  async moveFile(id: string, from: string, to: string, { signal }: CallOptions = {}): Promise<FileInfo> {
-    return await this.#json({ ...this.#file("POST", id, "/move"), body: { from, to }, signal, isRepeatable: false });
+  async moveFile(id: string, path: string, to: string, { signal }: CallOptions = {}): Promise<FileInfo> {
+    return await this.#json({ ...this.#file("POST", id, "/move"), body: { path, to }, signal, isRepeatable: false });
   }
 
   /** Removes a file, a link or an empty directory; with `recursive`, also a directory with content. This request is not repeated. */

@@ -55,7 +55,7 @@ test("a file is written, read in parts, described, moved and removed", async (t)
   const head = await send({ method: "HEAD", path });
   assert.deepEqual([head.status, head.text, head.headers["content-length"]], [200, "", "10"]);
   assert.equal((await send({ path: `${files}/info?path=a.txt` })).json.bytes, 10);
-  const moved = await send({ method: "POST", path: `${files}/move`, body: { from: "a.txt", to: "b.txt" } });
+  const moved = await send({ method: "POST", path: `${files}/move`, body: { path: "a.txt", to: "b.txt" } });
   assert.equal(moved.json.path, "/home/user/b.txt");
   const missing = await send({ path });
   assert.deepEqual(

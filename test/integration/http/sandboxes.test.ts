@@ -77,7 +77,7 @@ const bodyOf = (path: string) => {
   if (path.endsWith("/terminal")) return { rows: 1, cols: 1 };
   if (path.endsWith("/executions")) return { shell: "echo" };
   if (path.endsWith("/directories")) return { path: "a" };
-  return path.endsWith("/move") ? { from: "a", to: "b" } : {};
+  return path.endsWith("/move") ? { path: "a", to: "b" } : {};
 };
 
 test("a sandbox is created, changed, paused, resumed and ended", async (t) => {

@@ -3,13 +3,14 @@
 from . import types
 from ._client import Assay
 from ._error import AssayError, FailureCode
-from ._events import Events, JudgementEvent, SubmissionEvent
+from ._events import Events, ExecutionEvent, JudgementEvent, SubmissionEvent
 from ._webhook import WebhookError, WebhookMessage, verify_webhook
 
 __all__ = [
     "Assay",
     "AssayError",
     "Events",
+    "ExecutionEvent",
     "FailureCode",
     "JudgementEvent",
     "SubmissionEvent",

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from ._error import AssayError
 from ._events import Events, JudgementEvent, SubmissionEvent, to_judgement_event, to_submission_event
+from ._sandboxes import SandboxCalls
 from ._transport import Deadline, Transport, is_accepted
 from .types import (
     Accepted,
@@ -40,7 +41,7 @@ from .types import (
 LEAST_BETWEEN_SECS = 1.0
 
 
-class Assay:
+class Assay(SandboxCalls):
     """A client of one service with one key. Threads can share it.
 
     retries: how often a request is repeated after a lost connection, 408, 429, 502, 503 or 504. A request is not

@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, TypedDict, TypeVar
 
 from ._error import AssayError
 from ._transport import Transport, delay_secs
-from .types import Judgement, Status, SubmissionRecord
+from .types import Execution, Judgement, Status, SubmissionRecord
 
 # After so long without data, a connection counts as lost: the service sends at least a comment every 15 s.
 SILENCE_SECS = 45.0
@@ -41,6 +41,14 @@ class EndedEvent(TypedDict):
 SubmissionEvent = StatusEvent | OutputEvent | EndedEvent
 
 
+class ExecutionEndedEvent(TypedDict):
+    type: Literal["ended"]
+    execution: Execution
+
+
+ExecutionEvent = OutputEvent | ExecutionEndedEvent
+
+
 class JudgementEvent(TypedDict):
     type: Literal["state", "ended"]
     judgement: Judgement
@@ -60,6 +68,14 @@ def to_submission_event(type: str, value: Any) -> SubmissionEvent | None:
     return None  # a type of events that only later versions know
 
 
+def to_execution_event(type: str, value: Any) -> ExecutionEvent | None:
+    if type == "ended":
+        return {"type": "ended", "execution": value}
+    if type == "stdout" or type == "stderr":
+        return {"type": "stdout" if type == "stdout" else "stderr", "at": value["at"], "text": value["text"]}
+    return None
+
+
 def to_judgement_event(type: str, value: Any) -> JudgementEvent | None:
     if type == "state" or type == "ended":
         return {"type": "ended" if type == "ended" else "state", "judgement": value}
@@ -67,7 +83,7 @@ def to_judgement_event(type: str, value: Any) -> JudgementEvent | None:
 
 
 class Events(Generic[Event]):
-    """The events of a submission or judgement up to its end, for `for` and `async for`.
+    """The events of a submission, judgement or execution up to its end, for `for` and `async for`.
 
     No output is returned twice, even after a lost connection. The iteration also ends when any thread calls `close`, or
     with the end of `with`.

@@ -4,10 +4,10 @@ import json
 import random
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 from ._error import AssayError, error_of
@@ -18,7 +18,18 @@ MAX_DELAY_SECS = 8.0
 # If Retry-After is longer, the call fails, so that the caller decides whether to wait.
 MAX_RETRY_AFTER_SECS = 120.0
 
+CHUNK_BYTES = 1 << 16
+
 T = TypeVar("T")
+# Bytes of a file. A file and an iterable are read while they are sent.
+Content = bytes | BinaryIO | Iterable[bytes]
+
+
+class Raw:
+    """A body that is not JSON."""
+
+    def __init__(self, content: Content) -> None:
+        self.content = content
 
 
 class Deadline:
@@ -73,19 +84,34 @@ class Transport:
         repeatable: bool,
         query: Mapping[str, Any] | None = None,
         body: Any = None,
+        raw: Content | None = None,
         headers: Mapping[str, str] | None = None,
         deadline: Deadline | None = None,
     ) -> Any:
+        """`raw` is a body that is not JSON. A file or an iterable is read while it is sent."""
+
         def read(response: HTTPResponse) -> Any:
             return json.loads(response.read())
 
+        if raw is not None:
+            body = Raw(raw)
+
         return self._repeating(method, path, repeatable, query, body, headers, deadline or Deadline(None), read)
 
-    def raw(self, path: str) -> bytes:
+    def raw(self, path: str, query: Mapping[str, Any] | None = None) -> bytes:
         def read(response: HTTPResponse) -> bytes:
             return response.read()
 
-        return self._repeating("GET", path, True, None, None, None, Deadline(None), read)
+        return self._repeating("GET", path, True, query, None, None, Deadline(None), read)
+
+    def save(self, path: str, query: Mapping[str, Any], file: BinaryIO) -> None:
+        """Writes the body of a GET request to a file. The request is not repeated."""
+
+        def read(response: HTTPResponse) -> None:
+            while chunk := response.read(CHUNK_BYTES):
+                file.write(chunk)
+
+        self._repeating("GET", path, False, query, None, None, Deadline(None), read)
 
     def open(
         self, path: str, headers: Mapping[str, str], silence_secs: float, pause: Callable[[float], object]
@@ -149,11 +175,11 @@ class Transport:
     ) -> HTTPResponse:
         sent = {"X-API-Key": self._key, **(headers or {})}
         if body is not None:
-            sent["Content-Type"] = "application/json"
+            sent["Content-Type"] = "application/octet-stream" if isinstance(body, Raw) else "application/json"
         target = self._base + path + (f"?{urlencode(query)}" if query else "")
         try:
             # Redirects are not followed: one would send the key to another address.
-            connection.request(method, target, None if body is None else json.dumps(body).encode(), sent)
+            connection.request(method, target, encoded(body), sent)
             response = connection.getresponse()
             if 200 <= response.status < 300:
                 return response
@@ -161,6 +187,12 @@ class Transport:
         except (OSError, HTTPException) as cause:
             raise incomplete(method, path) from cause
         raise error
+
+
+def encoded(body: Any) -> Content | None:
+    if body is None:
+        return None
+    return body.content if isinstance(body, Raw) else json.dumps(body).encode()
 
 
 def incomplete(method: str, path: str) -> AssayError:

@@ -34,11 +34,11 @@ const metadataField = z
     `Names and values by which the client finds its sandboxes: up to ${metadata.entries}, with names of up to ${metadata.keyCharacters} ` +
       `and values of up to ${metadata.valueCharacters} characters`,
   );
-const variables = (of: string, { entries, bytes }: { readonly entries: number; readonly bytes: number }) =>
+const variables = (of: string, { entries, variableBytes, bytes }: typeof SANDBOX_BOUNDS.env) =>
   z
     .record(z.string(), z.string())
     .describe(
-      `Environment variables of ${of}: up to ${entries} with ${bytes} bytes. They are neither stored nor shown, because they can be secrets`,
+      `Environment variables of ${of}: up to ${entries} with ${bytes} bytes, each with up to ${variableBytes}. They are neither stored nor shown, because they can be secrets`,
     );
 
 const limitField = (name: SandboxLimitName, what: string) => {
@@ -113,11 +113,11 @@ export const executeBody = named(
       argv: z
         .array(z.string())
         .describe(
-          `A program, by its path or by its name in PATH, and its arguments: up to ${EXECUTION_BOUNDS.arguments} with ${EXECUTION_BOUNDS.argvBytes} bytes. ` +
+          `A program, by its path or by its name in PATH, and its arguments: up to ${EXECUTION_BOUNDS.arguments} with ${EXECUTION_BOUNDS.argvBytes} bytes, each with up to ${EXECUTION_BOUNDS.argumentBytes}. ` +
             "A request has either `argv`, `shell` or `code`",
         )
         .optional(),
-      shell: z.string().describe(`A command for bash, up to ${EXECUTION_BOUNDS.argvBytes} bytes`).optional(),
+      shell: z.string().describe(`A command for bash, up to ${EXECUTION_BOUNDS.argumentBytes} bytes`).optional(),
       language: z.string().describe("Name or alias of the language of `code`").optional(),
       code: z.string().describe(`A program, up to ${EXECUTION_BOUNDS.codeBytes} bytes`).optional(),
       code_base64: z.string().describe("A program in base64, instead of `code`").optional(),
@@ -218,7 +218,7 @@ export const filesBody = named(
   }),
 );
 export const pathBody = named("FilePath", z.strictObject({ path: z.string() }));
-export const moveBody = named("FileMove", z.strictObject({ from: z.string(), to: z.string() }));
+export const moveBody = named("FileMove", z.strictObject({ path: z.string(), to: z.string().describe("The new path") }));
 export const unpackedBody = named("Unpacked", z.strictObject({ files: count, bytes: count }));
 
 export function toFile({ path, type, bytes, mode, modifiedAtMs, etag, target }: FileInfo): z.output<typeof fileBody> {

@@ -283,9 +283,9 @@ export const moveFile = route({
   config: OF_FILE,
   handler: (services) => async (call) =>
     await ofSandbox(call, services, async ({ files }) => {
-      const { from, to } = checked(moveBody, call.request.body);
+      const { path, to } = checked(moveBody, call.request.body);
       await checkStillValid(call, services);
-      return toFile(await files.move(from, to));
+      return toFile(await files.move(path, to));
     }),
 });
 

@@ -23,6 +23,8 @@ const FULL_RETRY = { headers: { "retry-after": "5" } };
 const REFUSED: { readonly [Code in SandboxRefusalCode]: (details: SandboxRefusals[Code]) => ClientError } = {
   sandboxesOff: () => clientError("sandboxesOff", []),
   sandboxElsewhere: () => clientError("sandboxElsewhere", []),
+  keyRevoked: () => clientError("unauthorized", []),
+  accountSuspended: () => clientError("accountSuspended", []),
   sandboxNotFound: () => clientError("sandboxNotFound", []),
   sandboxEnded: ({ reason }) =>
     clientError("sandboxEnded", [SANDBOX_END_REASONS[reason]], { fields: { end_reason: reason } }),

@@ -81,13 +81,14 @@ export function checkMetadata(metadata: Readonly<Record<string, string>>): Reado
 
 function checkEnv(
   env: Readonly<Record<string, string>>,
-  { entries, bytes }: { readonly entries: number; readonly bytes: number },
+  { entries, variableBytes, bytes }: typeof SANDBOX_BOUNDS.env,
 ): Readonly<Record<string, string>> {
   const pairs = Object.entries(env);
   if (pairs.length > entries) throw invalid("env", `more than ${entries} variables`);
   for (const [name] of pairs)
     if (!VARIABLE_NAME.test(name)) throw invalid("env", `${echo(name)} is not the name of a variable`);
   checkWords("env", pairs.flat(), bytes);
+  for (const pair of pairs) checkWords("env", [pair.join("=")], variableBytes);
   return env;
 }
 
@@ -121,10 +122,11 @@ export function toExecutionRequest(
     if (argv.length > EXECUTION_BOUNDS.arguments)
       throw invalid("argv", `more than ${EXECUTION_BOUNDS.arguments} arguments`);
     checkWords("argv", argv, EXECUTION_BOUNDS.argvBytes);
+    for (const argument of argv) checkWords("argv", [argument], EXECUTION_BOUNDS.argumentBytes);
   }
   if (shell !== undefined) {
     if (shell === "") throw invalid("shell", "must not be empty");
-    checkWords("shell", [shell], EXECUTION_BOUNDS.argvBytes);
+    checkWords("shell", [shell], EXECUTION_BOUNDS.argumentBytes);
   }
   if (cwd !== undefined) checkWords("cwd", [cwd], EXECUTION_BOUNDS.cwdBytes);
   return {
