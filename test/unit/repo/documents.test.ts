@@ -85,7 +85,7 @@ test("files named in documents exist", () => {
 
 /** Beginnings of paths of any Debian machine, of a box, the API or the image. */
 const KNOWN_ROOTS =
-  /^\/(var\/lib\/assay|run\/|sys\/fs\/cgroup|proc|dev|etc|usr|bin|box|tmp$|opt\/assay|api\/|judge0(\/|$)|dashboard(\/|$)|docs$|mcp$|openapi\.json$|run$|live$|ready$|metrics$|status$|x$|PATH$)/;
+  /^\/(var\/lib\/assay|run\/|sys\/fs\/cgroup|proc|dev|etc|usr|bin|box|tmp$|home\/user|opt\/assay|api\/|judge0(\/|$)|dashboard(\/|$)|docs$|mcp$|openapi\.json$|run$|live$|ready$|metrics$|status$|x$|PATH$)/;
 
 test("documents name no path of the author's machine", () => {
   const foreign = ALL.flatMap((path) =>
