@@ -8,6 +8,10 @@ import sys
 from assay_client import Assay, AssayError, WebhookError, verify_webhook
 
 
+# The calls whose last argument is bytes, which JSON has as a text.
+BYTES = ("write_file", "write_archive", "send_execution_input")
+
+
 async def collect(events, within):
     found = []
     try:
@@ -23,6 +27,8 @@ def call(asked):
     if asked["method"] == "verify_webhook":
         body = base64.b64decode(asked["body"])
         return verify_webhook(body, asked["headers"], asked["secret"], **asked["options"])
+    if asked["method"] in BYTES:
+        asked["args"][-1] = asked["args"][-1].encode()
     assay = Assay(asked["url"], asked["key"], ca_file=asked["ca"], **asked["made"])
     value = getattr(assay, asked["method"])(*asked["args"], **asked["options"])
     if asked["method"].endswith("events"):
