@@ -111,20 +111,7 @@ export interface AttachedResize {
 
 export interface AttachedSignal {
   type: "signal";
-  signal:
-    | "SIGHUP"
-    | "SIGINT"
-    | "SIGQUIT"
-    | "SIGABRT"
-    | "SIGKILL"
-    | "SIGUSR1"
-    | "SIGUSR2"
-    | "SIGALRM"
-    | "SIGTERM"
-    | "SIGCONT"
-    | "SIGSTOP"
-    | "SIGTSTP"
-    | "SIGWINCH";
+  signal: "SIGHUP" | "SIGINT" | "SIGQUIT" | "SIGKILL" | "SIGUSR1" | "SIGUSR2" | "SIGTERM";
 }
 
 /**
@@ -337,11 +324,11 @@ export interface ExecutionInputQuery {
 
 export interface ExecutionRequest {
   /**
-   * A program, by its path or by its name in PATH, and its arguments: up to 1024 with 131072 bytes. A request has either `argv`, `shell` or `code`
+   * A program, by its path or by its name in PATH, and its arguments: up to 128 with 131072 bytes, each with up to 65536. A request has either `argv`, `shell` or `code`
    */
   argv?: string[];
   /**
-   * A command for bash, up to 131072 bytes
+   * A command for bash, up to 65536 bytes
    */
   shell?: string;
   /**
@@ -373,7 +360,7 @@ export interface ExecutionRequest {
    */
   cwd?: string;
   /**
-   * Environment variables of the execution, in addition to those of the sandbox: up to 64 with 32768 bytes. They are neither stored nor shown, because they can be secrets
+   * Environment variables of the execution, in addition to those of the sandbox: up to 20 with 32768 bytes, each with up to 16000. They are neither stored nor shown, because they can be secrets
    */
   env?: {
     [k: string]: string;
@@ -390,20 +377,7 @@ export interface ExecutionRequest {
 }
 
 export interface ExecutionSignal {
-  signal:
-    | "SIGHUP"
-    | "SIGINT"
-    | "SIGQUIT"
-    | "SIGABRT"
-    | "SIGKILL"
-    | "SIGUSR1"
-    | "SIGUSR2"
-    | "SIGALRM"
-    | "SIGTERM"
-    | "SIGCONT"
-    | "SIGSTOP"
-    | "SIGTSTP"
-    | "SIGWINCH";
+  signal: "SIGHUP" | "SIGINT" | "SIGQUIT" | "SIGKILL" | "SIGUSR1" | "SIGUSR2" | "SIGTERM";
 }
 
 export interface ExecutionState {
@@ -508,7 +482,10 @@ export interface FileInfoQuery {
 }
 
 export interface FileMove {
-  from: string;
+  path: string;
+  /**
+   * The new path
+   */
   to: string;
 }
 
@@ -1059,6 +1036,25 @@ export interface Metrics {
   divergence: ("cpu_bound" | "sleep_or_block_bound" | "host_interference_suspected") | null;
 }
 
+export interface NewSandboxLimits {
+  /**
+   * Memory of all programs and files together, from 67108864 to 4294967296; by default 536870912
+   */
+  memory_bytes?: number;
+  /**
+   * Processes and threads of all executions together, from 8 to 512; by default 256
+   */
+  processes?: number;
+  /**
+   * Bytes of all files that differ from the image, from 4194304 to 4294967296; by default 268435456
+   */
+  disk_bytes?: number;
+  /**
+   * Files and directories that differ from the image, from 256 to 65536; by default 32768
+   */
+  inodes?: number;
+}
+
 export interface NotFinished {
   error: string;
   /**
@@ -1514,25 +1510,6 @@ export interface SandboxLimits {
   inodes: number;
 }
 
-export interface SandboxLimits {
-  /**
-   * Memory of all programs and files together, from 67108864 to 4294967296; by default 536870912
-   */
-  memory_bytes?: number;
-  /**
-   * Processes and threads of all executions together, from 8 to 512; by default 256
-   */
-  processes?: number;
-  /**
-   * Bytes of all files that differ from the image, from 4194304 to 4294967296; by default 268435456
-   */
-  disk_bytes?: number;
-  /**
-   * Files and directories that differ from the image, from 256 to 65536; by default 32768
-   */
-  inodes?: number;
-}
-
 export interface SandboxMetrics {
   /**
    * Memory of all programs and files now
@@ -1573,9 +1550,9 @@ export interface SandboxRequest {
    * How long the sandbox lives without any request or reader while its programs use less than 1 % of a CPU; by default 600 s
    */
   idle_secs?: number;
-  limits?: SandboxLimits;
+  limits?: NewSandboxLimits;
   /**
-   * Environment variables of all executions: up to 64 with 32768 bytes. They are neither stored nor shown, because they can be secrets
+   * Environment variables of all executions: up to 20 with 32768 bytes, each with up to 16000. They are neither stored nor shown, because they can be secrets
    */
   env?: {
     [k: string]: string;

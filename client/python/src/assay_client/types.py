@@ -112,7 +112,7 @@ class AttachedResize(TypedDict):
 
 class AttachedSignal(TypedDict):
     type: Literal["signal"]
-    signal: Literal["SIGHUP", "SIGINT", "SIGQUIT", "SIGABRT", "SIGKILL", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGTERM", "SIGCONT", "SIGSTOP", "SIGTSTP", "SIGWINCH"]
+    signal: Literal["SIGHUP", "SIGINT", "SIGQUIT", "SIGKILL", "SIGUSR1", "SIGUSR2", "SIGTERM"]
 
 
 class AttachedSkipped(TypedDict):
@@ -246,9 +246,9 @@ class ExecutionInputQuery(TypedDict):
 
 
 class ExecutionRequest(TypedDict):
-    # A program, by its path or by its name in PATH, and its arguments: up to 1024 with 131072 bytes. A request has either `argv`, `shell` or `code`
+    # A program, by its path or by its name in PATH, and its arguments: up to 128 with 131072 bytes, each with up to 65536. A request has either `argv`, `shell` or `code`
     argv: NotRequired[list[str]]
-    # A command for bash, up to 131072 bytes
+    # A command for bash, up to 65536 bytes
     shell: NotRequired[str]
     # Name or alias of the language of `code`
     language: NotRequired[str]
@@ -264,7 +264,7 @@ class ExecutionRequest(TypedDict):
     open_input: NotRequired[bool]
     # The directory in which it starts, by default /home/user
     cwd: NotRequired[str]
-    # Environment variables of the execution, in addition to those of the sandbox: up to 64 with 32768 bytes. They are neither stored nor shown, because they can be secrets
+    # Environment variables of the execution, in addition to those of the sandbox: up to 20 with 32768 bytes, each with up to 16000. They are neither stored nor shown, because they can be secrets
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
     # Whether processes that the program leaves go on. The response does not wait for its end
@@ -274,7 +274,7 @@ class ExecutionRequest(TypedDict):
 
 
 class ExecutionSignal(TypedDict):
-    signal: Literal["SIGHUP", "SIGINT", "SIGQUIT", "SIGABRT", "SIGKILL", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGTERM", "SIGCONT", "SIGSTOP", "SIGTSTP", "SIGWINCH"]
+    signal: Literal["SIGHUP", "SIGINT", "SIGQUIT", "SIGKILL", "SIGUSR1", "SIGUSR2", "SIGTERM"]
 
 
 class ExecutionState(TypedDict):
@@ -353,7 +353,8 @@ class FileInfoQuery(TypedDict):
 
 
 class FileMove(TypedDict):
-    from: str
+    path: str
+    # The new path
     to: str
 
 
@@ -698,6 +699,17 @@ class Metrics(TypedDict):
     divergence: Literal["cpu_bound", "sleep_or_block_bound", "host_interference_suspected"] | None
 
 
+class NewSandboxLimits(TypedDict):
+    # Memory of all programs and files together, from 67108864 to 4294967296; by default 536870912
+    memory_bytes: NotRequired[int]
+    # Processes and threads of all executions together, from 8 to 512; by default 256
+    processes: NotRequired[int]
+    # Bytes of all files that differ from the image, from 4194304 to 4294967296; by default 268435456
+    disk_bytes: NotRequired[int]
+    # Files and directories that differ from the image, from 256 to 65536; by default 32768
+    inodes: NotRequired[int]
+
+
 class NotFinished(TypedDict):
     error: str
     # Id of the submission
@@ -999,17 +1011,6 @@ class SandboxLimits(TypedDict):
     inodes: int
 
 
-class SandboxLimits(TypedDict):
-    # Memory of all programs and files together, from 67108864 to 4294967296; by default 536870912
-    memory_bytes: NotRequired[int]
-    # Processes and threads of all executions together, from 8 to 512; by default 256
-    processes: NotRequired[int]
-    # Bytes of all files that differ from the image, from 4194304 to 4294967296; by default 268435456
-    disk_bytes: NotRequired[int]
-    # Files and directories that differ from the image, from 256 to 65536; by default 32768
-    inodes: NotRequired[int]
-
-
 class SandboxMetrics(TypedDict):
     # Memory of all programs and files now
     memory_bytes: int
@@ -1032,8 +1033,8 @@ class SandboxRequest(TypedDict):
     lifetime_secs: NotRequired[int]
     # How long the sandbox lives without any request or reader while its programs use less than 1 % of a CPU; by default 600 s
     idle_secs: NotRequired[int]
-    limits: NotRequired[SandboxLimits]
-    # Environment variables of all executions: up to 64 with 32768 bytes. They are neither stored nor shown, because they can be secrets
+    limits: NotRequired[NewSandboxLimits]
+    # Environment variables of all executions: up to 20 with 32768 bytes, each with up to 16000. They are neither stored nor shown, because they can be secrets
     env: NotRequired[dict[str, str]]
     # Names and values by which the client finds its sandboxes: up to 32, with names of up to 64 and values of up to 512 characters
     metadata: NotRequired[dict[str, str]]

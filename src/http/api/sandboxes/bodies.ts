@@ -53,7 +53,7 @@ export const createBody = named(
       lifetime_secs: lifetime.optional(),
       idle_secs: idle.optional(),
       limits: named(
-        "SandboxLimits",
+        "NewSandboxLimits",
         z.strictObject({
           memory_bytes: limitField("memoryBytes", "Memory of all programs and files together"),
           processes: limitField("processes", "Processes and threads of all executions together"),
