@@ -116,7 +116,7 @@ export class Transport {
           ...headers,
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
-        ...(raw !== undefined && { body: raw as NonNullable<Parameters<typeof fetch>[1]>["body"] }),
+        ...(raw !== undefined && { body: raw as NonNullable<NonNullable<Parameters<typeof fetch>[1]>["body"]> }),
         ...(raw instanceof ReadableStream && { duplex: "half" }),
         // A redirect would send the key to another address.
         redirect: "error",

@@ -48,7 +48,12 @@ export class MemorySandboxes implements SandboxHost {
     const sandbox = newSandbox(request, caller, WORKER, Date.now());
     const idempotency =
       idempotencyKey === null ? null : { key: idempotencyKey, requestHash: sandboxRequestHash(request) };
-    const created = await sandboxes.create({ sandbox, idempotency, leaseUntilMs: Date.now() + 3_600_000, onlyKnown: false });
+    const created = await sandboxes.create({
+      sandbox,
+      idempotency,
+      leaseUntilMs: Date.now() + 3_600_000,
+      onlyKnown: false,
+    });
     if (created.kind === "duplicate") return created.sandbox;
     if (created.kind === "conflict") throw new SandboxRefused("idempotencyConflict");
     if (created.kind === "quota") throw new SandboxRefused("sandboxQuota", { what: created.what, most: created.most });

@@ -118,14 +118,25 @@ test("files pass through byte for byte, with constant memory", async (t) => {
   assert.deepEqual([written.status, written.json.bytes, written.json.mode], [200, bytes.length, 0o700], written.text);
   const part = await send({ path: `${files}?path=d/a`, headers: { range: "bytes=10-19" } });
   assert.deepEqual([part.status, Number(part.headers["content-length"])], [206, 10]);
-  assert.equal((await send({ path: `${files}?path=d/a`, headers: { "if-none-match": written.headers.etag ?? "" } })).status, 304);
-  assert.equal((await send({ method: "PUT", path: `${files}?path=d/a`, body: bytes, headers: { "if-match": '"0"' } })).status, 412);
+  assert.equal(
+    (await send({ path: `${files}?path=d/a`, headers: { "if-none-match": written.headers.etag ?? "" } })).status,
+    304,
+  );
+  assert.equal(
+    (await send({ method: "PUT", path: `${files}?path=d/a`, body: bytes, headers: { "if-match": '"0"' } })).status,
+    412,
+  );
   // 100 MiB up and down: the memory of this process, which has client and service, must not grow by as much.
   const size = 100 * MIB;
   const chunk = randomBytes(MIB);
   const headers = { "x-api-key": agent };
   const of = { port, host: "127.0.0.1", ca: readFileSync(caPath), servername: "localhost", agent: false as const };
-  const upload = request({ ...of, method: "PUT", path: `${files}?path=big`, headers: { ...headers, "content-length": size } });
+  const upload = request({
+    ...of,
+    method: "PUT",
+    path: `${files}?path=big`,
+    headers: { ...headers, "content-length": size },
+  });
   const uploaded = once(upload, "response");
   let most = 0;
   const watch = () => {
@@ -164,7 +175,10 @@ for (const [name, client] of Object.entries(CLIENTS)) {
     await call("writeFile", id, "main.py", "print(input() + '!')\n");
     const { result, output } = await call("execute", id, { argv: ["python3", "main.py"], stdin: "hü\n" });
     assert.deepEqual([result.verdict, output.stdout], ["AC", "hü!\n"]);
-    assert.deepEqual((await call("listFiles", id)).entries.map(({ path }: { path: string }) => path), ["/home/user/main.py"]);
+    assert.deepEqual(
+      (await call("listFiles", id)).entries.map(({ path }: { path: string }) => path),
+      ["/home/user/main.py"],
+    );
     assert.equal((await call("endSandbox", id)).evidence.teardown.cleanup_verified, true);
   });
 }
@@ -200,12 +214,16 @@ test("the command line runs, copies, lists and ends", async (t) => {
   const gone = await sandbox(["run", "--sandbox", id, "--", "true"]);
   assert.deepEqual([gone.code, gone.stderr], [1, "assay: 410: the sandbox has ended: a client ended it\n"]);
   // A shell needs a terminal, which script(1) makes.
-  const shell = spawn("script", ["-qec", `${process.execPath} ${join(ROOT, "src/main.ts")} sandbox shell`, join(directory, "log")], { env });
+  const shell = spawn(
+    "script",
+    ["-qec", `${process.execPath} ${join(ROOT, "src/main.ts")} sandbox shell`, join(directory, "log")],
+    { env },
+  );
   let seen = "";
   shell.stdout.on("data", (text: Buffer) => {
     seen += text;
     if (/\$ $/.test(seen)) shell.stdin.write("echo in the $USER terminal; exit 6\r");
   });
-  assert.equal((await new Promise<number>((resolve) => shell.on("close", resolve))), 6, seen);
+  assert.equal(await new Promise<number>((resolve) => shell.on("close", resolve)), 6, seen);
   assert.match(seen, /in the user terminal/);
 });

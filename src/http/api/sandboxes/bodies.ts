@@ -218,7 +218,10 @@ export const filesBody = named(
   }),
 );
 export const pathBody = named("FilePath", z.strictObject({ path: z.string() }));
-export const moveBody = named("FileMove", z.strictObject({ path: z.string(), to: z.string().describe("The new path") }));
+export const moveBody = named(
+  "FileMove",
+  z.strictObject({ path: z.string(), to: z.string().describe("The new path") }),
+);
 export const unpackedBody = named("Unpacked", z.strictObject({ files: count, bytes: count }));
 
 export function toFile({ path, type, bytes, mode, modifiedAtMs, etag, target }: FileInfo): z.output<typeof fileBody> {
