@@ -68,7 +68,7 @@ test("every error is an example of each endpoint that can return it", () => {
     const { responses } = (paths[path]?.[method] ?? {}) as { responses: Responses };
     for (const code of errors) {
       const { status } = ERRORS[code];
-      const media = responses[status]?.content["application/json"];
+      const media = responses[status]?.content?.["application/json"];
       assert.ok(media?.examples?.[code], `${method} ${path}: ${code}`);
     }
   }
@@ -157,12 +157,12 @@ test("limits pages without a key by address, without an effect on keys", async (
 });
 
 type Media = { schema: object; examples?: Record<string, { value: unknown }> };
-type Responses = Record<string, { content: Record<string, Media> }>;
+type Responses = Record<string, { content?: Record<string, Media> }>;
 
 function examplesOf(operation: unknown): { schema: object; value: unknown }[] {
   const { responses } = operation as { responses: Responses };
   return Object.values(responses).flatMap(({ content }) =>
-    Object.values(content).flatMap(({ schema, examples = {} }) =>
+    Object.values(content ?? {}).flatMap(({ schema, examples = {} }) =>
       Object.values(examples).map(({ value }) => ({ schema, value })),
     ),
   );

@@ -109,6 +109,7 @@ class Judge {
     const compile = (responses: Responses): Checks =>
       new Map(
         Object.entries(responses).map(([status, { content }]) => {
+          if (!content) return [Number(status), (_type: string, body: string) => assert.equal(body, "")] as const;
           const [media, { schema }] = Object.entries(content)[0] ?? assert.fail(`${status} has no content`);
           const valid = compileOnce(schema);
           return [Number(status), (type: string, body: string) => checkBody(media, valid, type, body)] as const;
@@ -165,11 +166,11 @@ function checkBody(media: string, valid: (value: unknown) => boolean, type: stri
 }
 
 type Checks = Map<number, (type: string, body: string) => void>;
-type Responses = Record<string, { content: Record<string, { schema: object; examples?: Record<string, unknown> }> }>;
+type Responses = Record<string, { content?: Record<string, { schema: object; examples?: Record<string, unknown> }> }>;
 
 /** The document names these by code; the list of errors has the status. */
 function statusOf({ content }: Responses[string]): number {
-  const [code = ""] = Object.keys(content["application/json"]?.examples ?? {});
+  const [code = ""] = Object.keys(content?.["application/json"]?.examples ?? {});
   return { routeNotFound: 404, methodNotAllowed: 405, tooManyRequests: 429 }[code] ?? assert.fail(`unknown: ${code}`);
 }
 
