@@ -289,7 +289,7 @@ export interface Execution {
   status: "running" | "completed" | "error";
   timestamps: ExecutionTimestamps;
   /**
-   * Processes that still ran when the main program had ended. They were killed, unless the execution was started in the background.
+   * Processes that go on after the end of the main program; 0 unless the execution was started in the background
    */
   processes_left: number | null;
   result: Result;

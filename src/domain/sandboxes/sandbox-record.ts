@@ -154,7 +154,7 @@ export const EXECUTION_FACTS = {
   processes_left: executionFact(
     count.nullable(),
     ({ processesLeft }) => processesLeft,
-    "Processes that still ran when the main program had ended. They were killed, unless the execution was started in the background.",
+    "Processes that go on after the end of the main program; 0 unless the execution was started in the background",
   ),
 } as const satisfies Facts;
 

@@ -15,7 +15,7 @@ import { answerConnect, answerExpectation, answerUnknownMethod } from "../respon
 import { lingerAfter } from "../responses/linger.ts";
 import { admitPipelined, BurstGuard, limitChunks } from "./burst-guard.ts";
 import type { Clients } from "./connections.ts";
-import { limitTime } from "./time-limit.ts";
+import { BodyTimeLimit } from "./time-limit.ts";
 import { asksForWebSocket } from "./upgrade.ts";
 
 /** Limits on connections. All times are in milliseconds. */
@@ -79,10 +79,13 @@ export function createListener(
     // Other upgrades are ignored, as HTTP permits: the request gets an ordinary response, and its connection keeps Node's limits.
     shouldUpgradeCallback: (request: IncomingMessage) => asksForWebSocket(request) && takesWebSocket(request.url ?? ""),
   };
+  const bodies = new BodyTimeLimit(requestTimeout, options.connectionsCheckingInterval, ({ socket }, error) =>
+    server.emit("clientError", error, socket),
+  );
   const listener: RequestListener = (request, response) => {
     if (!admitPipelined(request, response, meter)) return;
     limitChunks(request, meter);
-    limitTime(request, response, requestTimeout, (error) => server.emit("clientError", error, request.socket));
+    bodies.watch(request, response);
     lingerAfter(request);
     if (METHODS.includes(request.method ?? "")) handler(request, response);
     else answerUnknownMethod(response, meter);

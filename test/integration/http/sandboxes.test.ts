@@ -366,6 +366,9 @@ test("a WebSocket refuses what is no message, and continues where the client wan
   await ending.opened;
   ending.socket.send(JSON.stringify({ type: "end" }));
   assert.equal(await ending.closed, 1000);
-  await assert.rejects(attach(running, `${path}/1/attach`).closed, /409/, "it has ended");
-  assert.equal((await send({ path: `${path}/1/attach` })).status, 409);
+  const late = attach(running, `${path}/1/attach?stdout=9`);
+  assert.equal(await late.closed, 1000, "an execution that has ended is sent, too");
+  assert.deepEqual([late.messages[1], late.messages[2].type], [Buffer.from("\u00019"), "ended"]);
+  assert.equal((await send({ path: `${path}/1/attach` })).status, 426);
+  await assert.rejects(attach(running, `${path}/2/attach`).closed, /404/);
 });

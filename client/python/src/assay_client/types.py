@@ -223,7 +223,7 @@ class Execution(TypedDict):
     # `error` if and only if the verdict is IE
     status: Literal["running", "completed", "error"]
     timestamps: ExecutionTimestamps
-    # Processes that still ran when the main program had ended. They were killed, unless the execution was started in the background.
+    # Processes that go on after the end of the main program; 0 unless the execution was started in the background
     processes_left: int | None
     result: Result
     output: Output

@@ -3,7 +3,6 @@ import type { WebSocket } from "ws";
 import { z } from "zod";
 import { ClientError, clientError } from "../../../domain/error.ts";
 import { jsonPieces, longBytes } from "../../../domain/json-pieces.ts";
-import type { RunningExecution } from "../../../domain/sandboxes/host.ts";
 import { SandboxRefused } from "../../../domain/sandboxes/sandbox.ts";
 import { toLongExecutionRecord } from "../../../domain/sandboxes/sandbox-record.ts";
 import { StoreUnavailable } from "../../../store/database/errors.ts";
@@ -16,10 +15,9 @@ import { named } from "../../named-schemas.ts";
 import { type Call, route, type Services } from "../../route.ts";
 import { EXECUTION_NUMBER, SANDBOX_ID } from "../parameters.ts";
 import { executionBody, signalBody, terminalBody } from "./bodies.ts";
-import { checking, outputBytes, type Position } from "./execution-events.ts";
-import { OFFSETS } from "./executions.ts";
-import { ofSandbox } from "./of-sandbox.ts";
-import { SANDBOX_ERRORS, toClientError } from "./refused.ts";
+import { checking, type Followed, outputBytes, type Position } from "./execution-events.ts";
+import { followedExecution, OFFSETS } from "./executions.ts";
+import { toClientError } from "./refused.ts";
 import { checked } from "./requests.ts";
 
 /** The first byte of a binary message of the service: the stream of the bytes that follow. */
@@ -64,7 +62,7 @@ export const attachExecution = route({
   path: "/api/sandboxes/{id}/executions/{number}/attach",
   summary: "Attach to an execution",
   description:
-    "Opens a WebSocket to an execution that runs. A binary message of the client is input. A text is JSON of the type `end` (of the input), `signal`, `resize` " +
+    "Opens a WebSocket to an execution. One that has ended sends its output and its end. A binary message of the client is input. A text is JSON of the type `end` (of the input), `signal`, `resize` " +
     "or `kill`. A binary message of the service is output: its first byte is 1 for stdout and 2 for stderr, and the output of a terminal is stdout. A text is " +
     "JSON: `start` with the positions of the output, `skipped`, `ended` with the execution, and `error`. Several clients can be attached. The execution goes " +
     "on when a client disconnects.",
@@ -75,21 +73,24 @@ export const attachExecution = route({
       body: [startMessage, skippedMessage, endedMessage, errorMessage],
     },
   },
-  errors: [...SANDBOX_ERRORS, "executionEnded", "upgradeRequired", "foreignOrigin", "tooManyWatched", "noRoom"],
+  errors: [
+    "profileForbidden",
+    "sandboxesOff",
+    "sandboxElsewhere",
+    "upgradeRequired",
+    "foreignOrigin",
+    "tooManyWatched",
+    "noRoom",
+  ],
   config: { ofSandbox: true },
-  handler: (services) => async (call) =>
-    await ofSandbox(call, services, async (handle) => {
-      const { request, reply, path, query, caller } = call;
-      const running = handle.execution(path.number);
-      if (!running) {
-        const found = await services.dependencies.store.sandboxes.execution(path.id, caller.accountId, path.number);
-        throw clientError(found ? "executionEnded" : "executionNotFound", []);
-      }
-      services.sockets.open(request, reply);
-      const socket = await acceptWebSocket(request, reply);
-      if (socket) new AttachedSocket(socket, call, services, running, query).begin();
-      return reply;
-    }),
+  handler: (services) => async (call) => {
+    const { request, reply, query } = call;
+    const followed = await followedExecution(call, services);
+    services.sockets.open(request, reply);
+    const socket = await acceptWebSocket(request, reply);
+    if (socket) new AttachedSocket(socket, call, services, followed, query).begin();
+    return reply;
+  },
 });
 
 /** A client that is attached to an execution. */
@@ -98,14 +99,14 @@ class AttachedSocket {
   readonly #request: FastifyRequest;
   readonly #reply: FastifyReply;
   readonly #services: Services;
-  readonly #running: RunningExecution;
+  readonly #followed: Followed;
   readonly #from: Position;
 
   constructor(
     socket: WebSocket,
     { request, reply }: Pick<Call, "request" | "reply">,
     services: Services,
-    running: RunningExecution,
+    followed: Followed,
     from: Position,
   ) {
     const { dependencies, answers, stopping } = services;
@@ -113,7 +114,7 @@ class AttachedSocket {
     this.#request = request;
     this.#reply = reply;
     this.#services = services;
-    this.#running = running;
+    this.#followed = followed;
     this.#from = from;
   }
 
@@ -138,7 +139,8 @@ class AttachedSocket {
   }
 
   async #act({ bytes, isBinary }: SocketMessage): Promise<void> {
-    const running = this.#running;
+    const { running } = this.#followed;
+    if (!running) throw new SandboxRefused("executionEnded");
     // A copy, because the message can be a part of a larger buffer.
     if (isBinary) return bytes.length === 0 ? undefined : await running.input(Buffer.from(bytes));
     const control = checked(controlMessage, parseJson(bytes, checkShape(bytes)));
@@ -153,8 +155,8 @@ class AttachedSocket {
     const { dependencies, answers } = this.#services;
     const at = { stdout: this.#from.stdout, stderr: this.#from.stderr };
     const isAllowed = () => isStillValid(this.#request, dependencies.store.keys);
-    await this.#send({ type: "start", number: this.#running.number, ...at });
-    for await (const event of checking(this.#running.follow(this.#from, over), isAllowed, over)) {
+    await this.#send({ type: "start", number: this.#followed.execution.number, ...at });
+    for await (const event of checking(this.#followed.follow(this.#from, over), isAllowed, over)) {
       if (event === null) continue; // the pings of the socket show that both sides are alive
       if (event.type === "output") {
         const { stream, bytes } = event;

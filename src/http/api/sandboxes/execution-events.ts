@@ -28,7 +28,20 @@ export interface Position {
 }
 
 /** An execution as a reader follows it: one that runs, or one that the store has. */
-export type Followed = Pick<RunningExecution, "execution" | "follow">;
+export interface Followed extends Pick<RunningExecution, "execution" | "follow"> {
+  /** Null if it has ended. */
+  readonly running: RunningExecution | null;
+}
+
+export function runningExecution(running: RunningExecution): Followed {
+  return {
+    running,
+    get execution() {
+      return running.execution;
+    },
+    follow: (from, over) => running.follow(from, over),
+  };
+}
 
 /** An execution that has ended, for readers: its output from any position on, and its end. */
 export function endedExecution(execution: Execution): Followed {
@@ -40,7 +53,7 @@ export function endedExecution(execution: Execution): Followed {
     }
     yield { type: "end", execution };
   };
-  return { execution, follow };
+  return { running: null, execution, follow };
 }
 
 /** @returns the position in the id of an event; undefined if the text is not the id of an event. */

@@ -27,6 +27,7 @@ import {
   outputBytes,
   type Position,
   readPosition,
+  runningExecution,
   sendExecution,
 } from "./execution-events.ts";
 import { checkAllowed, ofSandbox, refusing, useMeanwhile } from "./of-sandbox.ts";
@@ -90,7 +91,7 @@ export const execute = route({
       if (streams) followedBy(services).open(caller.accountId, reply);
       const running = await handle.execute(wanted, caller.keyId);
       reply.header("location", `/api/sandboxes/${handle.sandbox.id}/executions/${running.number}`);
-      if (streams) return sendExecution(services, request, reply, running, { stdout: 0, stderr: 0 });
+      if (streams) return sendExecution(services, request, reply, runningExecution(running), { stdout: 0, stderr: 0 });
       const waits = query.wait === "true" && !wanted.background && wanted.terminal === null;
       const ended = waits ? await endOf(running, call, services) : null;
       reply.code(ended ? 200 : 201);
@@ -200,7 +201,7 @@ async function storedExecution(call: OfExecution, services: Services): Promise<E
 /** An execution for a reader. @throws ClientError sandboxElsewhere if it runs in another process. */
 export async function followedExecution(call: OfExecution, services: Services): Promise<Followed> {
   const running = (await living(call, services))?.execution(call.path.number);
-  if (running) return running;
+  if (running) return runningExecution(running);
   const found = await storedExecution(call, services);
   if (found.status === "running") throw clientError("sandboxElsewhere", []);
   return endedExecution(found);
