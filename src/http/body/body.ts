@@ -14,7 +14,7 @@ import { parseForm } from "./form-body.ts";
 import { parseJson } from "./json-body.ts";
 import { checkShape } from "./json-shape.ts";
 import { parseInThread } from "./parse-large.ts";
-import { checkPlain } from "./streamed-body.ts";
+import { checkPlain, takeAnyType } from "./streamed-body.ts";
 
 /** JSON can encode one byte of text as six: \u0001. */
 const LONGEST_ESCAPE = 6;
@@ -134,6 +134,7 @@ export function readJsonOnly(
   server.addHook("preParsing", async (request, reply, payload) => {
     const bytes = announced(request);
     const { bodyLimit } = request.routeOptions;
+    if (request.routeOptions.config.streams) takeAnyType(request);
     // The body of a GET is never read.
     if (bytes === 0 || request.method === "GET" || request.method === "HEAD") return payload;
     if (request.routeOptions.config.streams) {

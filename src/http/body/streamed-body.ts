@@ -21,6 +21,11 @@ export function passBodiesOn(scope: FastifyInstance): void {
   scope.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
 }
 
+/** Lets a request with any Content-Type pass, also with one that is not valid, which Fastify would refuse. */
+export function takeAnyType({ raw: { headers } }: FastifyRequest): void {
+  if (headers["content-type"] !== undefined) headers["content-type"] = "application/octet-stream";
+}
+
 /** @throws ClientError invalidRequest for a compressed body, because a file would not have the bytes that the client means. */
 export function checkPlain({ headers: { "content-encoding": encoding = "identity" } }: FastifyRequest): void {
   if (encoding.toLowerCase() === "identity") return;

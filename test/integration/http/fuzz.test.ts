@@ -9,7 +9,8 @@ import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { endpoints, type Known, requests, type Wire } from "./hostile.ts";
 import { type Answer, Line } from "./wire.ts";
 
-const REQUESTS = SKIPS_LONG ? 3_500 : 20_500;
+/** So many that each of some 60 endpoints gets enough of them for every status below. */
+const REQUESTS = SKIPS_LONG ? 6_500 : 20_500;
 const CHUNK = 500;
 const DRAIN_EVERY = 150;
 const LINES = 8;
