@@ -109,6 +109,9 @@ static int make_layer(const struct sandbox_root *root, struct failure *f)
 		      "while [ $# -gt 0 ]; do\n  case $1 in\n  --) shift; break ;;\n  -u | -g | -h | -p | -U | -C | -T) shift 2 || exit 1 ;;\n"
 		      "  -*) shift ;;\n  *=*) export \"$1\"; shift ;;\n  *) break ;;\n  esac\ndone\n[ $# -gt 0 ] || exit 0\nexec \"$@\"\n") < 0)
 		return -1;
+	/* The image has Node outside PATH, because plans of languages name it by its path. */
+	if (access("/opt/assay/node/node", X_OK) == 0 && symlink("/opt/assay/node/node", LAYER "/usr/local/bin/node") < 0)
+		return fail(f, "sandbox", LAYER "/usr/local/bin/node");
 	return 0;
 }
 
