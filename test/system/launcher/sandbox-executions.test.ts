@@ -40,7 +40,8 @@ describe("an execution in a sandbox", () => {
     assert.deepEqual(noProgram.failure, { step: "exec", object: "/no/program", errno: 2 });
     const noDirectory = await slot.run(execution("true", { cwd: "/no/directory" }));
     assert.deepEqual(noDirectory.failure, { step: "cwd", object: "/no/directory", errno: 2 });
-    const own = "echo > own; chmod 700 own; touch -d @0 own; mv own /tmp/own; rm /tmp/own; mkdir d; chmod 3755 d; rmdir d; echo done";
+    const own =
+      "echo > own; chmod 700 own; touch -d @0 own; mv own /tmp/own; rm /tmp/own; mkdir d; chmod 3755 d; rmdir d; echo done";
     assert.equal(await output(slot, own), "done\n");
     assert.equal(await output(slot, ["cat"], { stdin: Buffer.from("input") }), "input");
   });
