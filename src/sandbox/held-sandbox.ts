@@ -482,6 +482,7 @@ export class AttachedSlot {
   kill(): void {
     if (!this.#running) this.close();
     this.#used = true;
+    this.#wake(); // no further input is sent
     if (this.#running) this.#connection.finish();
   }
 
