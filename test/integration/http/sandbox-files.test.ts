@@ -81,7 +81,14 @@ test("a file is replaced only under the conditions of the request", async (t) =>
 
 test("a body of any media type is taken as it is, and a compressed one is refused", async (t) => {
   const { put, send, files } = await start(t);
-  for (const type of ["application/json", "application/x-www-form-urlencoded", "application/zip", "text/plain", "constructor", ""]) {
+  for (const type of [
+    "application/json",
+    "application/x-www-form-urlencoded",
+    "application/zip",
+    "text/plain",
+    "constructor",
+    "",
+  ]) {
     assert.equal((await put("a", "{not json", { "content-type": type })).status, 200, type);
     assert.equal((await send({ path: `${files}?path=a` })).text, "{not json", type);
   }

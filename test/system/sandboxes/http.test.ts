@@ -23,7 +23,7 @@ const LANGUAGES = ["python", "c"];
 let launcher: Launcher;
 
 before(async () => {
-  launcher = await startLauncher({ sandboxes: { most: 4, memoryBytes: 2048 * MIB } });
+  launcher = await startLauncher({ sandboxes: 4, sandboxMemory: 2048 * MIB });
 });
 
 after(async () => {
