@@ -74,9 +74,9 @@ void outcome_report(const struct run *run, struct queue *out)
 		queue_int(out, KEY_SENT_SIGNAL, o->sent_signal);
 	for (int c = 0; c < CONTROL_COUNT; c++) {
 		char text[160];
-		snprintf(text, sizeof text, "%s: %s", control_name[c], run->control[c] ? run->control[c] : "was not read");
+		snprintf(text, sizeof text, "%s: %s", control_name_of(run, c), run->control[c] ? run->control[c] : "was not read");
 		if (control_applied(run, c))
-			queue_text(out, KEY_CONTROL, control_name[c]);
+			queue_text(out, KEY_CONTROL, control_name_of(run, c));
 		else
 			queue_text(out, KEY_CONTROL_MISSING, text);
 	}

@@ -157,6 +157,8 @@ bool control_applied(const struct run *run, enum control control);
 /* Whether all controls hold. */
 bool controls_applied(const struct run *run);
 extern const char *const control_name[CONTROL_COUNT];
+/* The name of the control in reports about this run, which is another one in a sandbox (controls.def). */
+const char *control_name_of(const struct run *run, enum control control);
 
 /* ---- report.c ---- */
 

@@ -150,9 +150,9 @@ static void send_held(struct holder *h)
 	queue_text(&h->out, KEY_TOKEN, h->token);
 	for (int c = 0; c < CONTROL_COUNT; c++) {
 		char text[160];
-		snprintf(text, sizeof text, "%s: %s", control_name[c], h->run.control[c] ? h->run.control[c] : "was not read");
+		snprintf(text, sizeof text, "%s: %s", control_name_of(&h->run, c), h->run.control[c] ? h->run.control[c] : "was not read");
 		if (control_applied(&h->run, (enum control)c))
-			queue_text(&h->out, KEY_HELD_CONTROL, control_name[c]);
+			queue_text(&h->out, KEY_HELD_CONTROL, control_name_of(&h->run, c));
 		else
 			queue_text(&h->out, KEY_HELD_MISSING, text);
 	}

@@ -20,4 +20,10 @@ export const CONTROLS = [
   "resource_limits",
 ] as const;
 // end
+
+/**
+ * The controls of a sandbox. Its root can be written: in place of `read_only_root`, `own_upper` says that programs write to a layer of the
+ * sandbox's own, and cannot write to the image below it.
+ */
+export const SANDBOX_CONTROLS: readonly string[] = CONTROLS.map((name) => (name === "read_only_root" ? "own_upper" : name));
 export type Control = (typeof CONTROLS)[number];

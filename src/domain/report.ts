@@ -41,6 +41,8 @@ export interface StepReport extends Measured {
 
   /** Controls that were read back from the kernel. */
   readonly controls: readonly string[];
+  /** Whether the program ran in a sandbox, which has the controls SANDBOX_CONTROLS. */
+  readonly inSandbox?: true;
   /** Controls that could not be read back, as "name: why". */
   readonly controlsMissing: readonly string[];
   readonly rlimits: Rlimits;

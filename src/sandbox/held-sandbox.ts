@@ -568,6 +568,7 @@ export class AttachedSlot {
     this.#wake();
     running.resolve({
       ...decodeReport(this.#connection.hello, entries, torn, output),
+      inSandbox: true,
       cpuLimitUsec: limits.cpuMs * 1e3,
       kernelLimitBytes: kernelBytes(limits),
       walkableLimitBytes: walkableBytes(limits),
