@@ -7,6 +7,10 @@
  *
  * The overlay's inodes belong to the sandbox, so locks and watches on them reach no other tenant, and what programs write is limited by
  * the size of the tmpfs and charged to their groups.
+ *
+ * No directory that the user can write is merged from two layers. To list a merged directory, the kernel builds a list of all names in it, in
+ * memory that is charged to no group; and it builds another one for each descriptor that is opened after the directory has changed. Hence
+ * directories of the user are opaque, and `/`, which an overlay always lists in this way, belongs to root.
  */
 #define _GNU_SOURCE
 #include "sandbox/root.h"
@@ -23,6 +27,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -88,7 +93,7 @@ static int make_file(const char *base, const char *name, mode_t mode, struct fai
 static int make_layer(const struct sandbox_root *root, struct failure *f)
 {
 	unsigned uid = root->uid;
-	if (mkdir(LAYER, 0755) < 0 || chmod(LAYER, 01777) < 0)
+	if (mkdir(LAYER, 0755) < 0 || chmod(LAYER, 0755) < 0)
 		return fail(f, "sandbox", LAYER);
 	if (make_file(LAYER, "etc/passwd", 0644, f,
 		      "root:x:0:0:root:/:/usr/sbin/nologin\nuser:x:%u:%u::/home/user:/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
@@ -97,8 +102,7 @@ static int make_layer(const struct sandbox_root *root, struct failure *f)
 	    make_file(LAYER, "etc/hostname", 0644, f, "assay\n") < 0 ||
 	    make_file(LAYER, "etc/hosts", 0644, f, "127.0.0.1 localhost assay\n::1 localhost\n") < 0 ||
 	    /* Programs of a user install into the home directory: /usr belongs to root. */
-	    make_file(LAYER, "etc/pip.conf", 0644, f, "[install]\nuser = true\nbreak-system-packages = true\n") < 0 ||
-	    make_file(LAYER, "home/user/.npmrc", 0644, f, "prefix=/home/user/.local\n") < 0)
+	    make_file(LAYER, "etc/pip.conf", 0644, f, "[install]\nuser = true\nbreak-system-packages = true\n") < 0)
 		return -1;
 	/* A white-out: submissions have /box, sandboxes have not. */
 	if (mknod(LAYER "/box", S_IFCHR, makedev(0, 0)) < 0)
@@ -115,21 +119,31 @@ static int make_layer(const struct sandbox_root *root, struct failure *f)
 	return 0;
 }
 
-/* The image may have files below /usr/local, which the layer's directories only add to, because an overlay merges directories. */
+/*
+ * The image may have files below /usr/local, which the layer's directories only add to, because an overlay merges directories. A directory
+ * that is opaque is not merged.
+ */
 static int make_changes(const struct sandbox_root *root, struct failure *f)
 {
 	char options[96];
+	static const char *const opaque[] = {CHANGES "/upper/tmp", CHANGES "/upper/home"};
 	static const char *const of_user[] = {CHANGES "/upper/home/user", CHANGES "/upper/home/user/.local", CHANGES "/upper/home/user/.local/bin"};
+	static const char npmrc[] = "prefix=/home/user/.local\n";
 	snprintf(options, sizeof options, "mode=0755,size=%llu,nr_inodes=%llu", (unsigned long long)root->disk, (unsigned long long)root->inodes);
 	if (mount("tmpfs", CHANGES, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
 		return fail(f, "mount", "files of the sandbox");
-	if (mkdir(CHANGES "/work", 0700) < 0 || mkdir(CHANGES "/upper", 0755) < 0 || chmod(CHANGES "/upper", 01777) < 0 ||
+	if (mkdir(CHANGES "/work", 0700) < 0 || mkdir(CHANGES "/upper", 0755) < 0 || chmod(CHANGES "/upper", 0755) < 0 ||
 	    mkdir(CHANGES "/upper/home", 0755) < 0 || mkdir(CHANGES "/upper/tmp", 01777) < 0 || chmod(CHANGES "/upper/tmp", 01777) < 0)
 		return fail(f, "sandbox", "directories");
+	for (size_t i = 0; i < sizeof opaque / sizeof *opaque; i++)
+		if (setxattr(opaque[i], "trusted.overlay.opaque", "y", 1, 0) < 0)
+			return fail(f, "sandbox", "mark %.20s as opaque", opaque[i] + strlen(CHANGES "/upper"));
 	for (size_t i = 0; i < sizeof of_user / sizeof *of_user; i++)
 		if (mkdir(of_user[i], 0755) < 0 || chown(of_user[i], root->uid, root->uid) < 0)
 			return fail(f, "sandbox", "%s", of_user[i]);
-	return 0;
+	if (write_whole(CHANGES "/upper/home/user/.npmrc", npmrc, strlen(npmrc), 0644, f) < 0)
+		return -1;
+	return chown(CHANGES "/upper/home/user/.npmrc", root->uid, root->uid) < 0 ? fail(f, "sandbox", ".npmrc") : 0;
 }
 
 /* ---- /proc ---- */

@@ -92,13 +92,13 @@ static bool lookups_are_blocked(struct watch *w)
 /* Returns the number of files in that writable file system of the box which has the most. */
 static uint64_t most_inodes(const struct watch *w)
 {
-	static const char *const directories[] = {"box", "tmp", "dev/shm"};
+	static const char *const directories[] = {"tmp", "dev/shm", "box"}; /* a sandbox has no /box; its /tmp answers for all other files */
 	uint64_t most = 0;
-	for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
+	for (size_t i = 0; i < sizeof directories / sizeof *directories - w->run->box->attached; i++) {
 		char path[48];
 		struct statfs st;
 		snprintf(path, sizeof path, "%d/root/%s", (int)w->run->box->init, directories[i]);
-		int fd = openat(w->slot->launcher->proc, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		int fd = openat(w->slot->launcher->proc, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd >= 0 && fstatfs(fd, &st) == 0 && st.f_files - st.f_ffree > most)
 			most = st.f_files - st.f_ffree;
 		if (fd >= 0)
