@@ -153,12 +153,15 @@ static void arrange_descriptors(const struct program_args *args)
 	must(dup2(args->stdin_fd, 0), "descriptors", "stdin");
 	must(dup2(args->out_fd, 1), "descriptors", "stdout");
 	must(dup2(args->err_fd, 2), "descriptors", "stderr");
-	/* Both are copied to higher numbers first, because each may now have the number that the other one is to get. */
-	int go = fcntl(args->go, F_DUPFD_CLOEXEC, READY_FD + 1), ready = fcntl(args->ready, F_DUPFD_CLOEXEC, READY_FD + 1);
+	/* All are copied to higher numbers first, because each may now have the number that another one is to get. */
+	int go = fcntl(args->go, F_DUPFD_CLOEXEC, SOURCE_FD + 1), ready = fcntl(args->ready, F_DUPFD_CLOEXEC, SOURCE_FD + 1);
+	int source = args->source_fd < 0 ? -1 : fcntl(args->source_fd, F_DUPFD_CLOEXEC, SOURCE_FD + 1);
 	must(dup3(go, GO_FD, O_CLOEXEC), "descriptors", "go");
 	must(dup3(ready, READY_FD, O_CLOEXEC), "descriptors", "ready");
+	if (args->source_fd >= 0)
+		must(dup3(source, SOURCE_FD, O_CLOEXEC), "descriptors", "source");
 	ready_fd = READY_FD;
-	close_others(READY_FD + 1, NULL, 0);
+	close_others(args->source_fd >= 0 ? SOURCE_FD + 1 : READY_FD + 1, NULL, 0);
 	/* The two are close-on-exec, so a program gets only 0, 1 and 2. exec_program() clears that flag for a runtime. */
 }
 
@@ -187,6 +190,23 @@ static void drop_identity(uid_t uid)
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "identity", "parent death signal");
 	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "identity", "dumpable");
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs", "set");
+}
+
+/*
+ * Copies the input from the file of the slot. A page of a file in memory is charged to the group of the process that writes it first; another
+ * program of the sandbox can keep the input open for as long as the sandbox lives.
+ */
+static void copy_input(void)
+{
+	char chunk[16384];
+	off_t at = 0;
+	for (ssize_t n; (n = pread(SOURCE_FD, chunk, sizeof chunk, at)) != 0; at += n) {
+		must(n, "stdin", "read");
+		if (pwrite(0, chunk, (size_t)n, at) != n)
+			setup_failed("stdin", "copy");
+	}
+	must(fcntl(0, F_ADD_SEALS, STDIN_SEALS), "stdin", "seal");
+	close(SOURCE_FD);
 }
 
 /* Sets the limits and executes the program. The process has no privileges any more. */
@@ -231,6 +251,8 @@ _Noreturn void become_program(const struct program_args *args)
 	while ((n = read(GO_FD, &go, sizeof go)) < 0 && errno == EINTR)
 		continue;
 	must(n, "go", "read");
+	if (args->source_fd >= 0)
+		copy_input();
 	exec_program(args->exec_args);
 	_exit(125);
 }

@@ -30,6 +30,14 @@ static const struct { int flag; const char *name; } lane_namespaces[LANE_NAMESPA
 
 /* Descriptors of two eventfds in a parked program. A runtime inherits them; the exec of any other program closes them. */
 enum { GO_FD = 3, READY_FD = 4 };
+/* In a sandbox, the descriptor from which a parked program copies its input before the exec. The exec closes it. */
+enum { SOURCE_FD = 5 };
+
+/* F_SEAL_SEAL, SHRINK, GROW and WRITE: the program reads exactly what was sent. */
+enum { STDIN_SEALS = 1 | 2 | 4 | 8 };
+#ifndef F_ADD_SEALS
+#define F_ADD_SEALS 1033
+#endif
 
 /* Why such a process failed before it was ready, or before its exec. It leaves this in memory that it shares with the slot. */
 struct child_failure {
@@ -78,6 +86,7 @@ struct program_args {
 	uid_t uid;
 	int init_pidfd, namespace_fd[LANE_NAMESPACES], proc, tasks[TREE_COUNT];
 	int stdin_fd, out_fd, err_fd, go, ready;
+	int source_fd; /* a file whose content the program copies to stdin_fd, so that it is charged to the group of the program; -1: none */
 	bool terminal; /* stdin_fd, out_fd and err_fd are a terminal, which becomes the controlling one */
 	struct exec_args *exec_args;
 };

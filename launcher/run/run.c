@@ -47,7 +47,7 @@ static struct run_lane *take_run_lane(struct slot *s, const struct box *b)
  * Makes a pipe. `for_slot` is the end that the slot uses, which does not block: 0 for the end to read from, 1 for the end to write to.
  * The user `program` owns the pipe.
  */
-static int make_pipe(int *read_end, int *write_end, int for_slot, uid_t program)
+static int make_pipe(int *read_end, int *write_end, int for_slot, int bytes, uid_t program)
 {
 	int ends[2];
 	if (pipe2(ends, O_CLOEXEC) < 0)
@@ -56,7 +56,7 @@ static int make_pipe(int *read_end, int *write_end, int for_slot, uid_t program)
 	*write_end = ends[1];
 	fcntl(ends[for_slot], F_SETFL, O_NONBLOCK);
 	/* A larger pipe saves wake-ups. If the host refuses, the default size works, but signals may have to wait for the program to read. */
-	fcntl(ends[1], F_SETPIPE_SZ, for_slot ? INPUT_PIPE_BYTES : PIPE_BYTES);
+	fcntl(ends[1], F_SETPIPE_SZ, bytes);
 	return fchown(ends[1], program, (gid_t)-1); /* so that the program may open /dev/stdout, /dev/stderr or /dev/stdin */
 }
 
@@ -88,22 +88,61 @@ void run_resize(const struct run *run, struct terminal_size size)
 		ioctl(run->out_fd, TIOCSWINSZ, &to); /* sends SIGWINCH to the programs in the foreground of the terminal */
 }
 
-static int make_descriptors(struct run *run, struct program_args *args, bool piped, const struct terminal_size *size, struct failure *f)
+/* Opens the pipe of live input again, so that what it contains can be removed at the end of the run (empty_input()). */
+static int place_of_pipe(const struct slot *s, int end)
+{
+	char path[32];
+	snprintf(path, sizeof path, "self/fd/%d", end);
+	return openat(s->launcher->proc, path, O_PATH | O_CLOEXEC);
+}
+
+/*
+ * Removes what live input a program has not read. It is charged to the group of the slot, and another program of the sandbox may have the read
+ * end for as long as the sandbox lives.
+ */
+static void empty_input(const struct slot *s, struct run *run)
+{
+	enum { MOST_BYTES = 2 << 20 /* a program can make its pipe as large as fs.pipe-max-size */ };
+	char path[32], chunk[4096];
+	if (run->input_pipe < 0)
+		return;
+	snprintf(path, sizeof path, "self/fd/%d", run->input_pipe);
+	int fd = openat(s->launcher->proc, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	close_fd(&run->in_fd);
+	for (size_t done = 0; fd >= 0 && done < MOST_BYTES && read(fd, chunk, sizeof chunk) > 0; done += sizeof chunk)
+		continue;
+	if (fd >= 0)
+		close(fd);
+	close_fd(&run->input_pipe);
+}
+
+static int make_memory_file(void)
+{
+	return (int)syscall(__NR_memfd_create, "stdin", 3u /* CLOEXEC, ALLOW_SEALING */);
+}
+
+static int make_descriptors(const struct slot *s, struct run *run, struct program_args *args, bool piped, const struct terminal_size *size, struct failure *f)
 {
 	uid_t uid = run->box->lane->uid;
 	if (size && make_terminal(run, args, *size, f) < 0)
 		return -1;
-	if (!size && !piped)
-		args->stdin_fd = run->stdin_fd = (int)syscall(__NR_memfd_create, "stdin", 3u /* CLOEXEC, ALLOW_SEALING */);
-	else if (!size && make_pipe(&args->stdin_fd, &run->in_fd, 1, uid) < 0)
+	const bool attached = run->box->attached;
+	if (!size && !piped) {
+		args->stdin_fd = run->stdin_fd = make_memory_file();
+		if (attached)
+			args->source_fd = run->stdin_fd = make_memory_file();
+	} else if (!size && make_pipe(&args->stdin_fd, &run->in_fd, 1, attached ? SANDBOX_INPUT_PIPE_BYTES : INPUT_PIPE_BYTES, uid) < 0) {
 		return fail(f, "box", "pipe of the input");
+	} else if (!size && attached && (run->input_pipe = place_of_pipe(s, run->in_fd)) < 0) {
+		return fail(f, "box", "place of the pipe of the input");
+	}
 	args->go = run->go = eventfd(0, EFD_CLOEXEC);
 	args->ready = run->ready = eventfd(0, EFD_CLOEXEC);
-	if (args->stdin_fd < 0 || run->go < 0 || run->ready < 0)
+	if (args->stdin_fd < 0 || (!size && !piped && run->stdin_fd < 0) || run->go < 0 || run->ready < 0)
 		return fail(f, "box", "descriptors");
 	if (size)
 		return 0;
-	if (make_pipe(&run->out_fd, &args->out_fd, 0, uid) < 0 || make_pipe(&run->err_fd, &args->err_fd, 0, uid) < 0)
+	if (make_pipe(&run->out_fd, &args->out_fd, 0, PIPE_BYTES, uid) < 0 || make_pipe(&run->err_fd, &args->err_fd, 0, PIPE_BYTES, uid) < 0)
 		return fail(f, "box", "pipes");
 	return 0;
 }
@@ -206,7 +245,7 @@ static int build(const struct slot *s, struct run *run, struct program_args *arg
 		return -1;
 	if (l->signal_map >= 0 && signals_watch(l->signal_map, run->leaf->id, s->number) < 0)
 		return fail(f, "bpf", "watch the box");
-	if (make_descriptors(run, args, piped, size, f) < 0 || start_child(s, run, args, f) < 0)
+	if (make_descriptors(s, run, args, piped, size, f) < 0 || start_child(s, run, args, f) < 0)
 		return -1;
 	controls_read(s, run);
 	read_baseline(run);
@@ -215,9 +254,10 @@ static int build(const struct slot *s, struct run *run, struct program_args *arg
 
 static int build_on_lane(struct slot *s, struct run *run, struct box *b, bool piped, const struct terminal_size *size, struct failure *f)
 {
-	struct program_args args = {.stdin_fd = -1, .out_fd = -1, .err_fd = -1};
+	struct program_args args = {.stdin_fd = -1, .source_fd = -1, .out_fd = -1, .err_fd = -1};
 	*run = (struct run){
 		.built = true, .box = b, .program_fd = -1, .go = -1, .ready = -1, .stdin_fd = -1, .out_fd = -1, .err_fd = -1, .in_fd = -1,
+		.input_pipe = -1,
 		.reaped = true,
 	};
 	run->lane = take_run_lane(s, b);
@@ -226,7 +266,7 @@ static int build_on_lane(struct slot *s, struct run *run, struct box *b, bool pi
 	run->leaf = &run->lane->leaf;
 	run->exec_args = run->lane->exec_args;
 	int done = build(s, run, &args, piped, size, f);
-	if (piped || size)
+	if (args.stdin_fd != run->stdin_fd)
 		close_fd(&args.stdin_fd);
 	close_fd(&args.out_fd);
 	close_fd(&args.err_fd);
@@ -255,10 +295,6 @@ int build_box_and_run(struct slot *s, struct box *b, struct run *run, const stru
 }
 
 /* ---- the start ---- */
-
-#ifndef F_ADD_SEALS
-#define F_ADD_SEALS 1033
-#endif
 
 /* Appends a string to the memory that is shared with the program. Returns NULL if there is no space left. */
 static char *copy_string(struct exec_args *shared, size_t *used, struct bytes text)
@@ -314,7 +350,8 @@ static int fill_exec_args(struct exec_args *shared, const struct request *r, boo
 	return 0;
 }
 
-static int write_stdin(int fd, struct bytes data, struct failure *f)
+/* Writes the input. In a sandbox, the program copies it (copy_input() in box/init.c). */
+static int write_stdin(int fd, struct bytes data, bool copied, struct failure *f)
 {
 	for (size_t done = 0; done < data.size;) {
 		ssize_t n = pwrite(fd, data.data + done, data.size - done, (off_t)done);
@@ -322,8 +359,7 @@ static int write_stdin(int fd, struct bytes data, struct failure *f)
 			return fail(f, "stdin", "write");
 		done += (size_t)n;
 	}
-	/* With the seals SEAL, SHRINK, GROW and WRITE, the program reads exactly what was sent. */
-	return fcntl(fd, F_ADD_SEALS, 1 | 2 | 4 | 8) < 0 ? fail(f, "stdin", "seal") : 0;
+	return !copied && fcntl(fd, F_ADD_SEALS, STDIN_SEALS) < 0 ? fail(f, "stdin", "seal") : 0;
 }
 
 /* Sets the limits of the groups, and reads them back as evidence. The kernel may round the memory limit down to whole pages. */
@@ -393,7 +429,7 @@ int run_prepare(struct run *run, struct failure *f)
 {
 	const struct request *r = run->request;
 	if ((!run->runtime && pass_request(run, r, false, f) < 0) ||
-	    (run->stdin_fd >= 0 && write_stdin(run->stdin_fd, r->stdin_data, f) < 0))
+	    (run->stdin_fd >= 0 && write_stdin(run->stdin_fd, r->stdin_data, run->box->attached, f) < 0))
 		return -1;
 	if (r->number[KEY_KEEP_WORK]) {
 		int64_t bytes = work_bytes(run->box, f);
@@ -434,6 +470,22 @@ void run_end(struct run *run, struct teardown *t)
 	t->reaped = reap_child(run->program_fd, &run->reaped) && t->reaped;
 }
 
+/*
+ * Reads how many tasks the groups of the run count. In a sandbox, whose init lives on, the kernel counts a process for a moment after it has left
+ * its group.
+ */
+static int wait_released(const struct run *run, uint64_t *tasks)
+{
+	enum { WAITS = 500, WAIT_USEC = 1000 };
+	for (int waits = 0;; waits++) {
+		if (run_read(run, FACT_PIDS_CURRENT, tasks) < 0)
+			return -1;
+		if (!*tasks || run->leaf->kind != LEAF_OF_HOLDER || waits == WAITS)
+			return 0;
+		usleep(WAIT_USEC);
+	}
+}
+
 /* Notes what is left in the groups of the run, and removes those that no other run may use. */
 static void release_leaf(const struct slot *s, struct run *run, struct teardown *t)
 {
@@ -444,7 +496,7 @@ static void release_leaf(const struct slot *s, struct run *run, struct teardown 
 		value = 0, t->populated = 0;
 	else if (run_read(run, FACT_POPULATED, &value) == 0)
 		t->populated = value != 0;
-	if (!run->outcome.processes_left && run_read(run, FACT_PIDS_CURRENT, &t->pids_left) < 0)
+	if (!run->outcome.processes_left && wait_released(run, &t->pids_left) < 0)
 		teardown_error(t, fact_name(FACT_PIDS_CURRENT), errno);
 	if (t->pids_left) {
 		int tasks = leaf_tasks(g, run->leaf, NULL, 0);
@@ -474,6 +526,7 @@ void run_destroy(const struct slot *s, struct run *run, struct teardown *t)
 	close_fd(&run->go);
 	close_fd(&run->ready);
 	close_fd(&run->stdin_fd);
+	empty_input(s, run);
 	close_fd(&run->in_fd);
 	close_fd(&run->out_fd);
 	close_fd(&run->err_fd);

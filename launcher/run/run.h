@@ -10,6 +10,8 @@
  * live input must therefore have space for all input of a run, 256 KiB, even if pieces of it each leave half of a page unused.
  */
 enum { PIPE_BYTES = 256 * 1024, INPUT_PIPE_BYTES = 2 * PIPE_BYTES };
+/* In a sandbox, the slot tells the client when input was taken, so the pipe may be small. */
+enum { SANDBOX_INPUT_PIPE_BYTES = 64 * 1024 };
 
 enum control {
 #define CONTROL(name) CONTROL_##name,
@@ -64,7 +66,8 @@ struct run {
 	pid_t program;
 	int program_fd;              /* pidfd */
 	int go, ready;               /* eventfds */
-	int stdin_fd, out_fd, err_fd; /* sealed memfd; read ends of pipes */
+	int stdin_fd, out_fd, err_fd; /* memfd of the input, which the program gets sealed, or in a sandbox a copy of it; read ends of pipes */
+	int input_pipe; /* in a sandbox, the pipe of live input as a place (O_PATH), which keeps neither end open; otherwise -1 */
 	int in_fd; /* write end of the pipe that a program with piped input reads in place of stdin_fd; otherwise -1 */
 	bool reaped; /* the program has been reaped */
 	bool runtime; /* the program is a runtime that has started and waits for its step */
