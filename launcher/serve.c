@@ -309,6 +309,8 @@ static bool sweep_dead_slots(struct launcher *l, struct slot_process *processes,
 		if (l->signal_map >= 0)
 			signals_drop_owner(l->signal_map, i);
 		int left = groups_sweep(&l->groups, prefix, SWEEP_TIMEOUT_MS);
+		if (i >= kinds[ATTACHED_SLOTS].first && i < kinds[ATTACHED_SLOTS].first + kinds[ATTACHED_SLOTS].count)
+			left += groups_sweep(&l->sandboxes.below, prefix, SWEEP_TIMEOUT_MS);
 		if (processes[i].token[0]) {
 			unlinkat(l->sockets, processes[i].token, 0);
 			left += sandbox_remove(&l->sandboxes.below, i - kinds[HOLDERS].first, SWEEP_TIMEOUT_MS);

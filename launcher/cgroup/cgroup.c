@@ -785,7 +785,7 @@ int leaf_kill(const struct leaf *leaf)
 	return leaf->dir[TREE_UNIFIED] < 0 ? 0 : group_file_write(leaf->dir[TREE_UNIFIED], "cgroup.kill", "1");
 }
 
-static void reclaim(const struct groups *g, const struct leaf *leaf, uint64_t bytes)
+void leaf_reclaim(const struct groups *g, const struct leaf *leaf, uint64_t bytes)
 {
 	char text[24];
 	snprintf(text, sizeof text, "%llu", (unsigned long long)bytes);
@@ -808,14 +808,14 @@ int64_t leaf_wait_uncharged(const struct groups *g, const struct leaf *leaf, boo
 		 * the work directory.
 		 */
 		if (work_shared) {
-			reclaim(g, leaf, charged);
+			leaf_reclaim(g, leaf, charged);
 			return 0;
 		}
 		if (now_ns() >= deadline)
 			return (int64_t)charged;
 		/* The memory of processes and mounts is uncharged some milliseconds after their end, and later on a busy machine. */
 		if (waits % RECLAIM_EVERY == RECLAIM_EVERY - 1)
-			reclaim(g, leaf, charged);
+			leaf_reclaim(g, leaf, charged);
 		usleep(waits < 100 ? 1000 : 10000);
 	}
 }

@@ -134,6 +134,8 @@ int leaf_processes(const struct groups *g, const struct leaf *leaf, pid_t *pid, 
  * Returns the bytes that are still charged after the wait, normally 0; -1 with errno if the memory cannot be read.
  */
 int64_t leaf_wait_uncharged(const struct groups *g, const struct leaf *leaf, bool work_shared);
+/* Makes the kernel reclaim memory of the leaf. Failures are ignored, because others then wait for the same. */
+void leaf_reclaim(const struct groups *g, const struct leaf *leaf, uint64_t bytes);
 /* Closes the groups without removing them. */
 void leaf_close(const struct groups *g, struct leaf *leaf);
 /*

@@ -15,6 +15,7 @@
 #include "cgroup/files.h"
 #include "clock.h"
 #include "descriptors.h"
+#include "unforked-memory.h"
 
 enum { EMPTY_TIMEOUT_MS = 500 };
 
@@ -151,6 +152,27 @@ uint64_t sandbox_oom_kills(const struct group_set *s, uint64_t retired)
 	return retired;
 }
 
+uint64_t sandbox_charged(const struct group_set *s)
+{
+	enum { BYTES = 16384 };
+	static struct area area;
+	bool v1 = s->own.dir[TREE_MEMORY] >= 0;
+	const int dir = s->own.dir[v1 ? TREE_MEMORY : TREE_UNIFIED];
+	char number[32], *text = area_of(&area, BYTES);
+	if (group_file_read(dir, v1 ? "memory.usage_in_bytes" : "memory.current", number, sizeof number) <= 0 ||
+	    group_file_read(dir, "memory.stat", text + 1, BYTES - 1) <= 0)
+		return UINT64_MAX;
+	text[0] = '\n';
+	/* On v1, the numbers without `total_` do not contain the groups below. */
+	const char *const names[] = {v1 ? "\ntotal_cache " : "\nfile ", v1 ? "\ntotal_shmem " : "\nshmem "};
+	const char *files = strstr(text, names[0]), *shared = strstr(text, names[1]);
+	if (!files || !shared)
+		return UINT64_MAX;
+	uint64_t charged = strtoull(number, NULL, 10), cached = strtoull(files + strlen(names[0]), NULL, 10), shmem = strtoull(shared + strlen(names[1]), NULL, 10);
+	cached = cached > shmem ? cached - shmem : 0;
+	return charged > cached ? charged - cached : 0;
+}
+
 int sandbox_open_events(const struct group_set *s)
 {
 	return s->own.dir[TREE_MEMORY] >= 0 ? -1 : openat(s->own.dir[TREE_UNIFIED], "memory.events.local", O_RDONLY | O_CLOEXEC);
@@ -276,6 +298,14 @@ static int choose(const struct leaf_pool *p, const struct group_set *s)
 	return leaves < SANDBOX_LEAVES_POOLED ? -1 : best;
 }
 
+static uint64_t files_of(const struct group_set *s, int leaf)
+{
+	char path[48], name[16];
+	pool_name(leaf, name);
+	snprintf(path, sizeof path, "%s/memory.stat", name);
+	return number_in(s->own.dir[s->own.dir[TREE_MEMORY] >= 0 ? TREE_MEMORY : TREE_UNIFIED], path, "shmem");
+}
+
 static int unused(const struct leaf_pool *p)
 {
 	for (int i = 0; i < SANDBOX_LEAVES_MAX; i++)
@@ -364,7 +394,7 @@ void pool_give(struct leaf_pool *p, const struct group_set *s, int leaf, bool le
 		p->state[leaf] = LEAF_LEFT; /* processes that do not end are looked for again when a leaf is taken */
 		return;
 	}
-	if (!reusable && retire(p, s, leaf) == 0)
+	if ((!reusable || files_of(s, leaf) > LEAF_FILES_MAX) && retire(p, s, leaf) == 0)
 		return;
 	pool_name(leaf, name);
 	p->state[leaf] = LEAF_FREE;

@@ -16,6 +16,11 @@ enum {
 	SANDBOX_LEAVES_MAX = 64,
 	SANDBOX_LEAVES_POOLED = 16, /* as many as executions at the same time; a leaf beyond these is made only if none is free */
 	LEAF_CHARGED_LITTLE = 1 << 20, /* a leaf to which more is charged is taken last */
+	/*
+	 * A leaf with more files serves no further execution, because their size raises the limit of an execution that removes them. The kernel keeps
+	 * its group until then, so there are at most as many such groups as the memory of the sandbox has room for.
+	 */
+	LEAF_FILES_MAX = 16 << 20,
 };
 
 /* A group that has other groups below it. */
@@ -37,6 +42,8 @@ int sandbox_cpu_tasks(const struct group_set *s);
 void sandbox_kill(const struct group_set *s);
 /* Stops or continues all processes. Returns what the kernel says after at most `timeout_ms`: 1 if all are stopped, 0 if not, -1 if unknown. */
 int sandbox_freeze(const struct group_set *s, bool frozen, int timeout_ms);
+/* Returns how many bytes are charged to the sandbox, without page cache of files on disk; UINT64_MAX if that cannot be read. */
+uint64_t sandbox_charged(const struct group_set *s);
 int sandbox_is_frozen(const struct group_set *s);
 /* How many processes of the sandbox the OOM killer has killed. `retired` counts those of leaves that were removed. */
 uint64_t sandbox_oom_kills(const struct group_set *s, uint64_t retired);

@@ -115,6 +115,18 @@ static int attach(struct attached_slot *a, const char *token, struct failure *f)
 
 /* ---- a step ---- */
 
+/*
+ * Says that a failure to build a run is one of the sandbox if its own programs can cause it: they can kill or stop a program that is being
+ * parked, and use up the processes and the memory of the sandbox.
+ */
+static void attribute(struct failure *f)
+{
+	static const int theirs[] = {ESRCH, ETIMEDOUT, EAGAIN, ENOMEM};
+	for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++)
+		if (f->err == theirs[i] && !strcmp(f->step, "box"))
+			f->step = "sandbox";
+}
+
 /* Builds the run of a step in a leaf of the sandbox. Returns the number of the leaf, or -1 with the failure. */
 static int build_run(struct attached_slot *a, const struct request *r, struct failure *f)
 {
@@ -136,8 +148,10 @@ static int build_run(struct attached_slot *a, const struct request *r, struct fa
 		run_end(&a->run, &t);
 		run_destroy(&a->slot, &a->run, &t);
 		give_back(a, m.leaf, false, false);
-		if (!unfit)
+		if (!unfit) {
+			attribute(f);
 			return -1;
+		}
 	}
 	return -1;
 }
@@ -259,7 +273,7 @@ int attached_serve(const struct launcher *l, unsigned number, int connection, pi
 		return 1;
 	a->connection = connection;
 	a->holder = -1;
-	if (fix_descriptor_table(l, &f) < 0 || groups_join(&l->groups, number, &unused, &f) < 0 ||
+	if (fix_descriptor_table(l, &a->connection, &f) < 0 || groups_join(&l->sandboxes.below, number, &unused, &f) < 0 ||
 	    slot_prepare_attached(&a->slot, l, number, &f) < 0) {
 		send_failed(&a->out, connection, &f);
 		return 1;

@@ -29,7 +29,7 @@ enum {
 	STARTS_TIMEOUT_MS = 2000,  /* how long a PAUSE waits for programs that are being started */
 	COVER_EVERY_MS = 1000,
 	END_TIMEOUT_MS = 8000,     /* how long attached slots may take to end; below SLOT_END_MS of serve.c */
-	UNCHARGE_TIMEOUT_MS = 5000, CHARGED_MAX = 4 << 20, GROUPS_TIMEOUT_MS = 2000,
+	UNCHARGE_TIMEOUT_MS = 5000, RECLAIM_EVERY = 8, CHARGED_MAX = 4 << 20, GROUPS_TIMEOUT_MS = 2000,
 	POLL_KILL_MS = 20,
 	LEFT_CHECK_MS = 50,        /* how often processes that were left are looked at */
 	KERNEL_LEAST_BYTES = 48 << 20, KERNEL_SHARE = 8, /* their bound of kernel memory: as kernelBytes() in src/sandbox/step.ts */
@@ -442,12 +442,16 @@ static void end_slots(struct holder *h)
 	}
 }
 
-/* Waits until the kernel has uncharged what the sandbox had. */
+/* Waits until the kernel has uncharged what the sandbox had, without the page cache of files of the image, which serves others as well. */
 static void await_uncharged(struct holder *h, struct teardown *t)
 {
+	const struct groups *all = &h->slot.launcher->sandboxes.below;
 	uint64_t deadline = now_ns() + UNCHARGE_TIMEOUT_MS * 1000000ull, charged;
-	while ((charged = fact(h, FACT_MEMORY_NOW)) > CHARGED_MAX && now_ns() < deadline)
-		usleep(2000);
+	for (int waits = 0; (charged = sandbox_charged(&h->groups)) > CHARGED_MAX && now_ns() < deadline; waits++) {
+		if (waits % RECLAIM_EVERY == RECLAIM_EVERY - 1)
+			leaf_reclaim(all, &h->groups.own, charged);
+		usleep(waits < 100 ? 2000 : 10000);
+	}
 	if (charged > CHARGED_MAX)
 		teardown_leftover(t, "memory of the sandbox");
 }
@@ -507,7 +511,7 @@ int holder_serve(const struct launcher *l, unsigned number, unsigned holder, con
 	for (int i = 0; i < ATTACHED_MAX; i++)
 		h->attached[i].socket = h->attached[i].leaf = -1;
 	int unused;
-	if (fix_descriptor_table(l, &f) < 0 || groups_join(&l->groups, number, &unused, &f) < 0 || slot_prepare_holder(&h->slot, l, number, holder, &f) < 0) {
+	if (fix_descriptor_table(l, &h->connection, &f) < 0 || groups_join(&l->groups, number, &unused, &f) < 0 || slot_prepare_holder(&h->slot, l, number, holder, &f) < 0) {
 		send_failed(&h->out, connection, &f);
 		return 1;
 	}

@@ -61,9 +61,17 @@ int begin_process(pid_t launcher)
 	return 0;
 }
 
-int fix_descriptor_table(const struct launcher *l, struct failure *f)
+int fix_descriptor_table(const struct launcher *l, int *connection, struct failure *f)
 {
 	enum { HIGHEST = 255 };
+	/* The launcher has a descriptor of each connection. Those of others are closed by now, so there is a lower number. */
+	if (*connection >= HIGHEST) {
+		int lower = fcntl(*connection, F_DUPFD_CLOEXEC, 0);
+		if (lower < 0)
+			return fail(f, "slot", "descriptor of the connection");
+		close(*connection);
+		*connection = lower;
+	}
 	return dup3(l->proc, HIGHEST, O_CLOEXEC) == HIGHEST ? 0 : fail(f, "slot", "descriptor %d", HIGHEST);
 }
 

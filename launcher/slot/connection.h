@@ -21,9 +21,9 @@ int begin_process(pid_t launcher);
 /*
  * Gives the tables of descriptors of all programs the same size. A process gets a table of the size that the highest descriptor of its
  * parent needs, and can read that size (FDSize in /proc/self/status), which would show how many descriptors the slot has, for example
- * for other boxes. So the slot always has one descriptor that is higher than all others.
+ * for other boxes. So the slot always has one descriptor that is higher than all others. The connection gets another number if it has that one.
  */
-int fix_descriptor_table(const struct launcher *l, struct failure *f);
+int fix_descriptor_table(const struct launcher *l, int *connection, struct failure *f);
 
 /* Waits for `events` of `fd`. Returns -1 after the timeout (errno is ETIMEDOUT), after SIGTERM, or if the connection is closed. */
 int await(int fd, short events, int timeout_ms);

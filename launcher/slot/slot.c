@@ -633,7 +633,7 @@ int slot_serve(const struct launcher *l, unsigned number, int connection, pid_t 
 	session->connection = connection;
 	session->new_work_shape = first_shape;
 
-	if (fix_descriptor_table(l, &f) < 0 || slot_prepare(&session->slot, l, number, &f) < 0 ||
+	if (fix_descriptor_table(l, &session->connection, &f) < 0 || slot_prepare(&session->slot, l, number, &f) < 0 ||
 	    groups_join(&l->groups, number, &session->slot.cpu_group_tasks, &f) < 0 ||
 	    park_on_new_work(session, &session->new_work_shape, &f) < 0) {
 		fprintf(stderr, "assay-launcher: slot %u: %s %s: %s\n", number, f.step, f.object, strerror(f.err));
