@@ -14,6 +14,7 @@
 
 enum {
 	OOM_RECHECK_NS = 5000000,
+	OOM_CHECKS_IN_SANDBOX = 40, /* an event there can be that of the whole sandbox, and then no kill follows in this group */
 	KERNEL_CHECK_NS = 20000000,
 	/*
 	 * Shorter intervals of checks. The first is for a step that may have more than FEW_PROCESSES processes, because all of them can
@@ -125,7 +126,7 @@ void check_oom(struct watch *w, uint64_t now)
 	uint64_t kills = 0;
 	if (run_read(w->run, FACT_OOM_KILLS, &kills) == 0 && kills > 0)
 		kill_for(w, KILL_OOM);
-	else
+	else if (!w->run->box->attached || ++w->oom_checks < OOM_CHECKS_IN_SANDBOX)
 		w->deadline[DEADLINE_OOM] = now + OOM_RECHECK_NS;
 }
 

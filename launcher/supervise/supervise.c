@@ -94,9 +94,12 @@ static bool is_paced(const struct watch *w, int stream)
 	return stream == 0 && w->request->number[KEY_PACED];
 }
 
+/* Nothing waits for a client that has left, and the end of a run is not paced: what is beyond these limits is counted and discarded. */
 static uint64_t output_limit(const struct watch *w, int stream)
 {
-	return is_paced(w, stream) ? UINT64_MAX : w->request->number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
+	if (!is_paced(w, stream))
+		return w->request->number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
+	return w->client->connection < 0 ? 0 : w->paced_limit;
 }
 
 size_t queue_output(struct watch *w, int stream, const uint8_t *chunk, size_t size)
@@ -180,6 +183,20 @@ static bool forward_output(struct watch *w, int *fd, int stream, int rounds)
 }
 
 /*
+ * Bounds how fast a terminal is read. The kernel hands out at most 4 KiB at a time, so to read a terminal takes the slot several times as much CPU
+ * time as the program needs to write, and all that is read passes through the service. A program that writes faster waits.
+ */
+static void pace_terminal(struct watch *w, uint64_t size)
+{
+	enum { BYTES_PER_SECOND = 4 << 20, BURST_NS = 250000000 };
+	uint64_t now = now_ns();
+	if (w->terminal_due + BURST_NS < now)
+		w->terminal_due = now - BURST_NS;
+	w->terminal_due += size * 1000000000u / BYTES_PER_SECOND;
+	w->deadline[DEADLINE_STDOUT] = w->terminal_due > now + READ_PAUSE_NS ? w->terminal_due : now + READ_PAUSE_NS;
+}
+
+/*
  * The slot does not read after each write of the program. When it did, it used 1.7 s of CPU time for a program that wrote byte by byte
  * for 0.7 s of CPU time. If much was read, and the limit is not reached, there is no pause before the next read; the limit bounds how
  * often.
@@ -189,15 +206,37 @@ void read_stream(struct watch *w, int stream)
 	int *fd = stream == 0 ? &w->run->out_fd : &w->run->err_fd;
 	uint64_t before = w->o->output_bytes[stream];
 	bool open = forward_output(w, fd, stream, READS_PER_ROUND);
-	if (open && (at_output_limit(w, stream) || w->o->output_bytes[stream] - before < READ_AT_ONCE))
+	if (open && w->run->terminal)
+		pace_terminal(w, w->o->output_bytes[stream] - before);
+	else if (open && (at_output_limit(w, stream) || w->o->output_bytes[stream] - before < READ_AT_ONCE))
 		w->deadline[DEADLINE_STDOUT + stream] = now_ns() + READ_PAUSE_NS;
 }
 
-/* Reads what both pipes contain now. Processes that stay can still have them open. */
+/*
+ * Reads what both streams of a run in a sandbox contain at its end, and no more. Processes that stay, and other executions, which can have got the
+ * descriptors, may write on, so the end of a stream is not awaited, and a missing end is no error. A pipe contains at once what was written
+ * before. What was written to a terminal comes through a thread of the kernel, a moment later.
+ */
 static void read_rest(struct watch *w)
 {
-	for (int stream = 0; stream < 2; stream++)
-		forward_output(w, stream == 0 ? &w->run->out_fd : &w->run->err_fd, stream, READS_PER_ROUND);
+	enum { TERMINAL_BYTES = 128 * 1024, TERMINAL_WAIT_MS = 1000 };
+	uint64_t deadline = now_ns() + TERMINAL_WAIT_MS * 1000000ull;
+	for (int stream = 0; stream < 2; stream++) {
+		int *fd = stream == 0 ? &w->run->out_fd : &w->run->err_fd;
+		if (*fd < 0)
+			continue;
+		int size = w->run->terminal ? TERMINAL_BYTES : fcntl(*fd, F_GETPIPE_SZ);
+		const uint64_t *read = &w->o->output_bytes[stream], end = *read + (size > 0 ? (uint64_t)size : 0);
+		if (is_paced(w, stream))
+			w->paced_limit = end;
+		for (uint64_t before = *read; *read < end && forward_output(w, fd, stream, 1); before = *read) {
+			struct pollfd more = {.fd = *fd, .events = POLLIN};
+			if (*read == before && (!w->run->terminal || w->o->processes_left || now_ns() >= deadline))
+				break;
+			if (*read == before)
+				poll(&more, 1, 10);
+		}
+	}
 }
 
 /*
@@ -374,11 +413,26 @@ static int input_read(struct watch *w)
 
 /* ---- the end ---- */
 
+/*
+ * Whether the parked program of a sandbox was killed before its exec because its group, or the sandbox, is out of memory. The program counts as
+ * executed: the limits of memory decide about it.
+ */
+static bool parked_without_memory(const struct watch *w)
+{
+	const struct exec_args *exec_args = w->run->exec_args;
+	uint64_t kills = 0;
+	return w->run->box->attached && !exec_args->exec_ns && !exec_args->failure.step[0] &&
+	       run_read(w->run, FACT_OOM_KILLS, &kills) == 0 && kills > 0;
+}
+
 /* Reads how far the process came before the exec. The process can write to this shared memory, so no pointer there is followed. */
 static void read_exec_args(struct watch *w)
 {
 	const struct exec_args *exec_args = w->run->exec_args;
 	const struct bytes *name = &w->request->arg[0];
+	/* Other programs of a sandbox can signal the parked program, and change its limits. */
+	const char *whose = w->run->box->attached ? "sandbox" : "box";
+	bool without_memory = parked_without_memory(w), same = true;
 	/* The executed file may have been compiled from the submission, so a failed exec must be distinguishable from other failures. */
 	if (!strncmp(exec_args->failure.step, "exec", sizeof exec_args->failure.step))
 		fail_with(&w->o->failure, exec_args->failure.err, "exec", "%.*s", name->size < 80 ? (int)name->size : 80,
@@ -387,18 +441,17 @@ static void read_exec_args(struct watch *w)
 		fail_with(&w->o->failure, exec_args->failure.err, "cwd", "%.*s", w->request->cwd.size < 80 ? (int)w->request->cwd.size : 80,
 			  w->request->cwd.size ? (const char *)w->request->cwd.data : "");
 	else if (exec_args->failure.step[0])
-		fail_with(&w->o->failure, exec_args->failure.err, "box", "%.31s %.31s", exec_args->failure.step, exec_args->failure.object);
-	else if (!exec_args->exec_ns)
-		fail_with(&w->o->failure, ESRCH, "box", "the parked program was lost");
-	bool same = true;
-	for (int r = 0; r < RLIM_NLIMITS; r++)
+		fail_with(&w->o->failure, exec_args->failure.err, whose, "%.31s %.31s", exec_args->failure.step, exec_args->failure.object);
+	else if (!exec_args->exec_ns && !without_memory)
+		fail_with(&w->o->failure, ESRCH, whose, "the parked program was lost");
+	for (int r = 0; r < RLIM_NLIMITS && !without_memory; r++)
 		same = same && (!exec_args->set[r] || !memcmp(&exec_args->read[r], &exec_args->rlimit[r], sizeof exec_args->read[r]));
 	control_note(w->run, CONTROL_resource_limits, same ? NULL : "read back differently");
 	uint64_t from = exec_args->exec_ns ? exec_args->exec_ns : w->run->start_ns;
 	resume_limits(w, w->o->ended_ns);
 	from += w->paused_ns;
 	w->o->wall_ns = w->o->ended_ns > from ? w->o->ended_ns - from : 0;
-	memcpy(w->o->rlimit, exec_args->read, sizeof w->o->rlimit);
+	memcpy(w->o->rlimit, without_memory ? exec_args->rlimit : exec_args->read, sizeof w->o->rlimit);
 }
 
 /* Reaps the program, and records how it ended, and how far it came before the exec. */
@@ -559,6 +612,9 @@ static void read_counters(struct watch *w)
 	/* v1 has no file that counts OOM events, but reports each one by the eventfd. */
 	if (w->run->leaf->oom_event >= 0)
 		o->fact[FACT_OOM_EVENTS] = count_oom_events(w);
+	/* The eventfd also reports that the sandbox as a whole is out of memory. That concerns the run only if one of its processes was killed. */
+	if (w->run->leaf->oom_event >= 0 && w->run->box->attached && !o->fact[FACT_OOM_KILLS])
+		o->fact[FACT_OOM_EVENTS] = 0;
 	o->fact[FACT_CPU_USEC] -= w->run->base_cpu_usec;
 	o->fact[FACT_PRESSURE_FULL_USEC] -= w->run->base_full_usec;
 	o->fact[FACT_PRESSURE_SOME_USEC] -= w->run->base_some_usec;
@@ -578,7 +634,7 @@ static void collect_results(struct watch *w)
 	struct outcome *o = w->o;
 	if (w->unkillable)
 		return;
-	if (o->processes_left)
+	if (w->run->box->attached)
 		read_rest(w);
 	else
 		drain_pipes(w);
@@ -731,6 +787,7 @@ static void serve_program(struct watch *w, const struct pollfd *on)
 		input_write(w);
 	if (on[ON_OOM].revents) {
 		count_oom_events(w);
+		w->oom_checks = 0;
 		if (w->state == RUNNING && w->o->reason == KILL_NONE)
 			w->deadline[DEADLINE_OOM] = 0;
 	}
@@ -843,6 +900,7 @@ static void begin_watch(struct watch *w, struct slot *s, struct run *run, struct
 	w->o = &run->outcome;
 	w->client = client;
 	w->kill = helpers;
+	w->paced_limit = UINT64_MAX;
 	w->cpu_budget_usec = run->request->number[KEY_CPU_MS] * 1000;
 	for (int d = 0; d < DEADLINES; d++)
 		w->deadline[d] = NEVER;

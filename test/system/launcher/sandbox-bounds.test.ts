@@ -1,12 +1,31 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { AttachedSlot, HeldSandbox } from "../../../src/sandbox/held-sandbox.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { tracesLeft } from "../../support/launcher/machine.ts";
-import { describe as described, execution, hold, output, python } from "../../support/launcher/sandbox.ts";
+import { describe as described, execution, hold, output, python, Screen } from "../../support/launcher/sandbox.ts";
 
 const MiB = 1 << 20;
+
+/** A program that gets descriptors from other executions, in the list `kept`. */
+const TAKE = `
+import os, socket, time
+server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM); server.bind('\\0place'); server.listen(64)
+print('ready', flush=True)
+kept = []
+def take(most):
+  connection = server.accept()[0]
+  kept.extend(socket.recv_fds(connection, 1, most)[1])
+`;
+/** A program that gives its descriptors to such a program. */
+const give = (...descriptors: number[]) =>
+  python(`
+import socket
+s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM); s.connect('\\0place'); socket.send_fds(s, [b'x'], [${descriptors}])`);
 
 /** How much of this kind of memory the whole machine uses, in MiB. */
 const machineMemory = (kind: "SUnreclaim" | "Shmem"): number =>
@@ -56,4 +75,95 @@ for directory in ('/tmp', '/home/user'):
     const report = await running;
     assert.equal(report.exitCode, 0, described(report));
   });
+
+  test("keep no output of others open beyond their end, nor fill the slot with it", async () => {
+    const screen = new Screen();
+    const taker = `${TAKE}
+take(2)
+written = 0
+try:
+  while written < 1 << 30: written += os.write(kept[0], b'x' * 65536)
+except BrokenPipeError: print('refused', flush=True)`;
+    const running = slot.run(execution(python(taker)), screen.add);
+    await screen.until("ready");
+    let received = 0;
+    const report = await other.run(execution(give(1, 2), { paced: true }), (_, bytes) => {
+      received += bytes.length;
+    });
+    assert.deepEqual(
+      [report.exitCode, report.readError, report.teardown.unreadFacts],
+      [0, false, []],
+      described(report),
+    );
+    assert.ok(received <= 2 * MiB, `${received} bytes were sent to the client`);
+    assert.equal((await running).stdout.toString(), "ready\nrefused\n");
+  });
+
+  test("are charged for their input, also if others keep it", async () => {
+    const screen = new Screen();
+    const running = slot.run(execution(python(`${TAKE}\nwhile True: take(1)`)), screen.add);
+    await screen.until("ready");
+    const before = await box.measure();
+    const stdin = Buffer.alloc(MiB, 1);
+    for (let i = 0; i < 20; i++) assert.equal((await other.run(execution(give(0), { stdin }))).exitCode, 0);
+    const grown = (await box.measure()).memoryBytes - before.memoryBytes;
+    assert.ok(grown >= 18 * MiB, `the sandbox is charged for ${grown} bytes`);
+    slot.kill();
+    await running;
+    slot = await box.attach();
+    assert.equal(await output(other, ["cat"], { stdin: Buffer.from("input") }), "input");
+    const small = await other.run(execution(["cat"], { stdin: Buffer.alloc(8 * MiB), limits: { memoryBytes: 4 * MiB } }));
+    assert.deepEqual([small.failure, small.oomKills > 0, small.controlsMissing], [undefined, true, []], described(small));
+  });
+
+  test("keep no input that was not read", async () => {
+    const before = machineMemory("Shmem");
+    assert.ok(before > 0);
+    const screen = new Screen();
+    const running = slot.run(execution(python(`${TAKE}\ntake(1)\ntime.sleep(1)\nprint(len(os.read(kept[0], 1 << 20)))`)), screen.add);
+    await screen.until("ready");
+    const giver = other.run(execution(give(0), { live: true }));
+    await other.input(Buffer.alloc(MiB / 32));
+    assert.equal((await giver).exitCode, 0);
+    assert.equal((await running).stdout.toString(), "ready\n0\n");
+  });
+
+  test("that end others before their start cause a failure of the sandbox, not of the platform", async () => {
+    const source = "import os, time\nprint('ready', flush=True)\nwhile True:\n  try: os.kill(-1, 9)\n  except OSError: pass";
+    const screen = new Screen();
+    const running = slot.run(execution(python(source)), screen.add);
+    await screen.until("ready");
+    for (let i = 0; i < 20; i++) {
+      const report = await other.run(execution("echo hi"));
+      if (report.failure) assert.equal(report.failure.step, "sandbox", described(report));
+      else assert.ok(report.signal === 9 || report.exitCode === 0, described(report));
+    }
+    slot.kill();
+    await running;
+    slot = await box.attach();
+  });
+
+  test("have terminals that are read at a bounded rate", async () => {
+    let received = 0;
+    const begin = performance.now();
+    const own = { terminal: { rows: 24, cols: 80 }, paced: true, limits: { wallMs: 3000 } };
+    await slot.run(execution("stty raw; exec yes", own), (_, bytes) => {
+      received += bytes.length;
+    });
+    const seconds = (performance.now() - begin) / 1000;
+    assert.ok(received > 0 && received <= (4 * seconds + 2) * MiB, `${received} bytes in ${seconds} s`);
+  });
+});
+
+test("a sandbox that was the first to read files of the image leaves nothing", async () => {
+  const launcher = await startLauncher({ slots: 1, sandboxes: 1 });
+  const box = await hold(launcher);
+  const slot = await box.attach();
+  const file = "/opt/assay/node/node";
+  const onHost = join(process.env["ASSAY_TEST_IMAGE"] ?? "", "rootfs", file);
+  execFileSync("dd", [`if=${onHost}`, "iflag=nocache", "count=0", "status=none"]); // drops what nobody uses
+  await output(slot, `head -c 30000000 ${file} >/dev/null`);
+  assert.deepEqual((await box.end()).groupsLeft, []);
+  await sleep(0);
+  assert.equal(await launcher.stop(), 0);
 });

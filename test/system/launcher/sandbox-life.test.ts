@@ -42,9 +42,9 @@ describe("a sandbox", () => {
     assert.deepEqual(box.controlsMissing, []);
     assert.deepEqual([...box.controls].sort(), [...SANDBOX_CONTROLS].sort());
     const slot = await box.attach();
-    const report = await slot.run(execution("echo hello > a; mkdir /0; exit 3"));
+    const report = await slot.run(execution("echo hello > a; mkdir /tmp/0; exit 3"));
     assert.deepEqual([report.exitCode, report.controlsMissing, report.teardown], [3, [], REMOVED]);
-    assert.equal(await output(slot, "cat a; id -un; pwd; ls -d /0"), "hello\nuser\n/home/user\n/0\n");
+    assert.equal(await output(slot, "cat a; id -un; pwd; ls -d /tmp/0"), "hello\nuser\n/home/user\n/tmp/0\n");
     const other = await box.attach();
     assert.equal(await output(other, "cat /home/user/a"), "hello\n");
     const { diskBytes, frozen, oomKills } = await box.measure();
