@@ -326,13 +326,43 @@ static uint64_t kernel_bytes_of(const struct group_set *s, int leaf)
 	return group_file_read(s->own.dir[TREE_MEMORY], path, text, sizeof text) > 0 ? strtoull(text, NULL, 10) : 0;
 }
 
-int pool_check_left(struct leaf_pool *p, const struct group_set *s, uint64_t kernel_bytes)
+/* Reads the processes of a leaf. Returns how many were read. */
+static int processes_of(const struct group_set *s, int leaf, pid_t *process, int most)
 {
+	enum { BYTES = 16384 };
+	static struct area area;
+	char path[48], name[16], *text = area_of(&area, BYTES);
+	int count = 0;
+	pool_name(leaf, name);
+	snprintf(path, sizeof path, "%s/cgroup.procs", name);
+	if (group_file_read(s->own.dir[TREE_UNIFIED], path, text, BYTES) <= 0)
+		return 0;
+	for (char *p = text, *end; count < most && (end = strchr(p, '\n')); p = end + 1)
+		process[count++] = (pid_t)strtol(p, NULL, 10);
+	return count;
+}
+
+static uint64_t tasks_of(const struct group_set *s, int leaf)
+{
+	char path[48], name[16], text[32] = "";
+	pool_name(leaf, name);
+	snprintf(path, sizeof path, "%s/pids.current", name);
+	return group_file_read(s->own.dir[s->own.dir[TREE_PIDS] >= 0 ? TREE_PIDS : TREE_UNIFIED], path, text, sizeof text) > 0 ? strtoull(text, NULL, 10) : 0;
+}
+
+int pool_check_left(struct leaf_pool *p, const struct group_set *s, uint64_t kernel_bytes,
+		    uint64_t (*walkable)(int proc, const pid_t *process, int processes, uint64_t tasks), int proc)
+{
+	enum { PROCESSES_READ = 1024, PAGE_TABLES_LEAST = 2 << 20 };
+	pid_t process[PROCESSES_READ];
 	int left = 0;
 	for (int i = 0; i < SANDBOX_LEAVES_MAX; i++) {
 		if (p->state[i] != LEAF_LEFT)
 			continue;
-		bool over = kernel_bytes_of(s, i) > kernel_bytes;
+		uint64_t kernel = kernel_bytes_of(s, i);
+		bool over = kernel > kernel_bytes;
+		if (!over && kernel >= PAGE_TABLES_LEAST)
+			over = walkable(proc, process, processes_of(s, i, process, PROCESSES_READ), tasks_of(s, i)) > p->walkable[i];
 		if (over || !is_populated(s, i))
 			pool_give(p, s, i, false, true); /* kills what is there */
 		left += p->state[i] == LEAF_LEFT;

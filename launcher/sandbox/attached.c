@@ -84,7 +84,7 @@ static int on_holder(int holder)
 
 static void give_back(struct attached_slot *a, int leaf, bool left, bool reusable)
 {
-	struct held_message m = {.kind = HELD_GIVE, .leaf = leaf, .left = left, .reusable = reusable};
+	struct held_message m = {.kind = HELD_GIVE, .leaf = leaf, .left = left, .reusable = reusable, .walkable = a->request.number[KEY_WALKABLE_BYTES]};
 	held_send(a->holder, &m, NULL); /* if it fails, the sandbox ends */
 }
 

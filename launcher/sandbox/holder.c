@@ -22,6 +22,7 @@
 #include "sandbox/sandbox.h"
 #include "seccomp.h"
 #include "slot/connection.h"
+#include "supervise/supervise.h"
 
 enum {
 	HOLD_BODY_MAX = 1024,
@@ -31,7 +32,8 @@ enum {
 	END_TIMEOUT_MS = 8000,     /* how long attached slots may take to end; below SLOT_END_MS of serve.c */
 	UNCHARGE_TIMEOUT_MS = 5000, RECLAIM_EVERY = 8, CHARGED_MAX = 4 << 20, GROUPS_TIMEOUT_MS = 2000,
 	POLL_KILL_MS = 20,
-	LEFT_CHECK_MS = 50,        /* how often processes that were left are looked at */
+	LEFT_CHECK_MS = 50,        /* how often processes that were left are looked at; the checks take at most 1/LEFT_CHECK_SHARE of the time */
+	LEFT_CHECK_SHARE = 20,
 	KERNEL_LEAST_BYTES = 48 << 20, KERNEL_SHARE = 8, /* their bound of kernel memory: as kernelBytes() in src/sandbox/step.ts */
 };
 
@@ -56,6 +58,8 @@ struct holder {
 	struct attached attached[ATTACHED_MAX];
 	uint64_t covered_ns; /* when /proc was last looked through */
 	uint64_t oom_events; /* v2: of the group itself, as last seen */
+	int left;            /* leaves with processes that were left, at the last check */
+	uint64_t left_check_at; /* when the next check is due */
 	bool paused, lost;   /* `lost`: the init of the sandbox has ended */
 };
 
@@ -255,7 +259,12 @@ static void serve_slot(struct holder *h, struct attached *a)
 	switch (m.kind) {
 	case HELD_TAKE: give_leaf(h, a); break;
 	case HELD_STARTED: a->starts = false; break;
-	case HELD_GIVE: take_back(h, a, m.left, m.reusable); break;
+	case HELD_GIVE:
+		if (a->leaf >= 0)
+			h->pool.walkable[a->leaf] = m.walkable;
+		h->left_check_at = 0;
+		take_back(h, a, m.left, m.reusable);
+		break;
 	default: drop_slot(h, a);
 	}
 }
@@ -289,10 +298,34 @@ static void tell_slots(struct holder *h, enum held_kind kind)
 
 /* ---- requests of the client ---- */
 
+/*
+ * Checks the processes that executions have left, at most every LEFT_CHECK_MS, and the lock for renames when that is due. Returns when the next check
+ * is due; UINT64_MAX if none is.
+ */
+static uint64_t check_left(struct holder *h)
+{
+	uint64_t now = now_ns(), most = h->limits.memory / KERNEL_SHARE;
+	if (h->paused)
+		return UINT64_MAX;
+	if (now >= h->left_check_at) {
+		uint64_t bound = most > KERNEL_LEAST_BYTES ? most : KERNEL_LEAST_BYTES;
+		h->left = pool_check_left(&h->pool, &h->groups, bound, walkable_bytes_of, h->slot.launcher->proc);
+		uint64_t after = now_ns(), took = (after - now) * LEFT_CHECK_SHARE, pause = LEFT_CHECK_MS * 1000000ull;
+		h->left_check_at = after + (took > pause ? took : pause);
+	}
+	if (!h->left) {
+		left_end_checks(false);
+		return UINT64_MAX;
+	}
+	uint64_t locks = left_check_locks(&h->slot, &h->box, &h->groups.own);
+	return locks < h->left_check_at ? locks : h->left_check_at;
+}
+
 /* If not all processes stop, none stays stopped: the answer then says that the sandbox runs. */
 static void set_paused(struct holder *h, bool pause)
 {
 	h->paused = true; /* no further program starts */
+	left_end_checks(true);
 	if (pause) {
 		await_starts(h);
 		tell_slots(h, HELD_PAUSED); /* before the stop, so that no limit passes in between */
@@ -327,7 +360,7 @@ static void send_measured(struct holder *h)
 	queue_int(&h->out, KEY_NOW_CPU_USEC, fact(h, FACT_CPU_USEC));
 	queue_int(&h->out, KEY_NOW_PROCESSES, fact(h, FACT_PIDS_CURRENT));
 	queue_int(&h->out, KEY_ALL_OOM_KILLS, sandbox_oom_kills(&h->groups, h->pool.retired_oom_kills));
-	queue_int(&h->out, KEY_NOW_FROZEN, sandbox_is_frozen(&h->groups) == 1);
+	queue_int(&h->out, KEY_NOW_FROZEN, h->paused && sandbox_is_frozen(&h->groups) == 1);
 	queue_int(&h->out, KEY_NOW_DISK, (uint64_t)(st.f_blocks - st.f_bfree) * (uint64_t)st.f_bsize);
 	queue_int(&h->out, KEY_NOW_INODES, st.f_files - st.f_ffree);
 	queue_int(&h->out, KEY_ATTACHED, attached);
@@ -390,10 +423,9 @@ static void hold(struct holder *h)
 		on[ON_MEMORY] = (struct pollfd){.fd = v1 ? h->groups.own.oom_event : h->events, .events = v1 ? POLLIN : POLLPRI};
 		for (int i = 0; i < ATTACHED_MAX; i++)
 			on[ON_SLOTS + i] = (struct pollfd){.fd = h->attached[i].socket, .events = POLLIN};
-		uint64_t kernel_bytes = h->limits.memory / KERNEL_SHARE > KERNEL_LEAST_BYTES ? h->limits.memory / KERNEL_SHARE : KERNEL_LEAST_BYTES;
-		bool left = pool_check_left(&h->pool, &h->groups, kernel_bytes) > 0;
-		struct timespec soon = {0, LEFT_CHECK_MS * 1000000L};
-		int events = ppoll(on, EVENTS, left && !h->paused ? &soon : NULL, &none);
+		uint64_t next = check_left(h), now = now_ns(), wait = next > now ? next - now : 0;
+		struct timespec soon = {(time_t)(wait / 1000000000u), (long)(wait % 1000000000u)};
+		int events = ppoll(on, EVENTS, next == UINT64_MAX ? NULL : &soon, &none);
 		if (events <= 0)
 			continue;
 		/* Slots come first: a request of the client may depend on what they have sent before. */

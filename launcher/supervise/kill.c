@@ -421,6 +421,28 @@ static int prepare_holders(struct watch *w)
 	return 0;
 }
 
+/* Adds up what the page tables of a process cost: the longest walk, and the work of the kernel at the end of all. */
+static void add_tables(const struct tables *t, long *largest_kib, long *end_kib)
+{
+	long walk_kib = t->kib + (SHARED_WALK - 1) * t->shared_kib;
+	if (walk_kib > *largest_kib)
+		*largest_kib = walk_kib;
+	*end_kib += PAGE_END * t->pages_kib;
+}
+
+uint64_t walkable_bytes_of(int proc, const pid_t *process, int processes, uint64_t tasks)
+{
+	long largest_kib = 0, end_kib = 0;
+	for (int i = 0; i < processes; i++) {
+		pid_t task = process[i];
+		struct tables t;
+		if (read_tables(proc, task, &t) || ((task = living_thread(proc, task)) && read_tables(proc, task, &t)))
+			add_tables(&t, &largest_kib, &end_kib);
+	}
+	uint64_t walk = (uint64_t)largest_kib * 1024 * (tasks > TASKS_COUNTED_AT_LEAST ? tasks : TASKS_COUNTED_AT_LEAST), end = (uint64_t)end_kib * 1024;
+	return walk > end ? walk : end;
+}
+
 /* Reads only `status` and `stat` of each process, because these reads wait for no lock of an address space. */
 void search_page_tables(struct watch *w)
 {
@@ -440,10 +462,7 @@ void search_page_tables(struct watch *w)
 		struct tables t;
 		if (!read_tables(l->proc, task, &t) && !((task = living_thread(l->proc, task)) && read_tables(l->proc, task, &t)))
 			continue;
-		long walk_kib = t.kib + (SHARED_WALK - 1) * t.shared_kib;
-		if (walk_kib > largest_kib)
-			largest_kib = walk_kib;
-		end_kib += PAGE_END * t.pages_kib;
+		add_tables(&t, &largest_kib, &end_kib);
 		if (needs_holders && t.kib >= HOLD_TABLES_KIB && identify_space(l->proc, task, &space) == 0)
 			start_holder(w, &space);
 	}

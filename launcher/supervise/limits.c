@@ -25,7 +25,6 @@ enum {
 	UNCHARGE_NS = 1000000000, /* how long the run stays frozen while the kernel frees no memory of it */
 	UNCHARGE_CHECK_NS = 2000000,
 	UNCHARGE_PROGRESS_BYTES = 1 << 20, /* the kernel has freed memory if the use has fallen by so much */
-	TASKS_COUNTED_AT_LEAST = 8,
 };
 
 void set_limits(struct watch *w)

@@ -45,6 +45,19 @@ bool input_valid(const struct input *in);
 /* Whether the whole frame has been received. */
 bool input_complete(const struct input *in);
 
+/*
+ * Checks whether a sandbox holds the lock for renames although no slot watches all of its processes, and freezes it for a time or continues it.
+ * `leaf` is the group of the sandbox. Returns when the next check is due (left.c).
+ */
+uint64_t left_check_locks(struct slot *s, const struct box *b, struct leaf *leaf);
+/* Ends these checks. If the sandbox is frozen for one, it continues, unless it is to stay `frozen` for another reason. */
+void left_end_checks(bool frozen);
+/*
+ * Returns the product of page tables and tasks that is bounded for a step (WALKABLE_BYTES), for these processes with `tasks` tasks together
+ * (kill.c).
+ */
+uint64_t walkable_bytes_of(int proc, const pid_t *process, int processes, uint64_t tasks);
+
 /* Measures how many nanoseconds a look-up of a file name takes if it waits for nothing (rename-lock.c). */
 uint64_t baseline_lookup_ns(int proc);
 

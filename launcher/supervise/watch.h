@@ -6,7 +6,8 @@
 /*
  * The state of a run while the slot supervises it, and what the files of supervise/ do with it. Only they include this file.
  * supervise.c has the event loop. When an event or a deadline has come, it calls limits.c, which decides when a limit is exceeded,
- * kill.c, which ends the run, rename-lock.c, and pair.c, which has what only two programs that talk to each other need.
+ * kill.c, which ends the run, rename-lock.c, and pair.c, which has what only two programs that talk to each other need. left.c uses parts of
+ * this for processes that no slot supervises.
  */
 
 #define NEVER UINT64_MAX /* the time of a deadline that is not set */
@@ -30,6 +31,7 @@ enum {
 	 * once, and again in each child of a fork. Pages of the image lie in order.
 	 */
 	SHARED_WALK = 4, PAGE_END = 10,
+	TASKS_COUNTED_AT_LEAST = 8, /* more tasks can begin before the next check */
 };
 
 /*

@@ -6,7 +6,7 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AttachedSlot, HeldSandbox } from "../../../src/sandbox/held-sandbox.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
-import { tracesLeft } from "../../support/launcher/machine.ts";
+import { eventually, groupsOf, tracesLeft } from "../../support/launcher/machine.ts";
 import { describe as described, execution, hold, output, python, Screen } from "../../support/launcher/sandbox.ts";
 
 const MiB = 1 << 20;
@@ -112,15 +112,24 @@ except BrokenPipeError: print('refused', flush=True)`;
     await running;
     slot = await box.attach();
     assert.equal(await output(other, ["cat"], { stdin: Buffer.from("input") }), "input");
-    const small = await other.run(execution(["cat"], { stdin: Buffer.alloc(8 * MiB), limits: { memoryBytes: 4 * MiB } }));
-    assert.deepEqual([small.failure, small.oomKills > 0, small.controlsMissing], [undefined, true, []], described(small));
+    const small = await other.run(
+      execution(["cat"], { stdin: Buffer.alloc(8 * MiB), limits: { memoryBytes: 4 * MiB } }),
+    );
+    assert.deepEqual(
+      [small.failure, small.oomKills > 0, small.controlsMissing],
+      [undefined, true, []],
+      described(small),
+    );
   });
 
   test("keep no input that was not read", async () => {
     const before = machineMemory("Shmem");
     assert.ok(before > 0);
     const screen = new Screen();
-    const running = slot.run(execution(python(`${TAKE}\ntake(1)\ntime.sleep(1)\nprint(len(os.read(kept[0], 1 << 20)))`)), screen.add);
+    const running = slot.run(
+      execution(python(`${TAKE}\ntake(1)\ntime.sleep(1)\nprint(len(os.read(kept[0], 1 << 20)))`)),
+      screen.add,
+    );
     await screen.until("ready");
     const giver = other.run(execution(give(0), { live: true }));
     await other.input(Buffer.alloc(MiB / 32));
@@ -129,7 +138,8 @@ except BrokenPipeError: print('refused', flush=True)`;
   });
 
   test("that end others before their start cause a failure of the sandbox, not of the platform", async () => {
-    const source = "import os, time\nprint('ready', flush=True)\nwhile True:\n  try: os.kill(-1, 9)\n  except OSError: pass";
+    const source =
+      "import os, time\nprint('ready', flush=True)\nwhile True:\n  try: os.kill(-1, 9)\n  except OSError: pass";
     const screen = new Screen();
     const running = slot.run(execution(python(source)), screen.add);
     await screen.until("ready");
@@ -141,6 +151,62 @@ except BrokenPipeError: print('refused', flush=True)`;
     slot.kill();
     await running;
     slot = await box.attach();
+  });
+
+  /** Leaves a process that runs this source after the end of the execution. */
+  const leave = async (source: string): Promise<void> => {
+    const left = `
+import mmap, os, time
+first, end = os.pipe()
+if os.fork(): os._exit(0)
+os.setsid(); os.close(end); os.read(first, 1)
+for fd in (0, 1, 2): os.close(fd)
+time.sleep(0.2)
+${source}`;
+    const report = await slot.run(execution(python(left), { leaveProcesses: true }));
+    assert.deepEqual([report.failure, report.processesLeft], [undefined, 1], described(report));
+  };
+  const noneLeft = async (): Promise<void> => {
+    for (let tries = 0; (await box.measure()).processes > 0; tries++) {
+      assert.ok(tries < 600, "the process that was left was not ended");
+      await sleep(100);
+    }
+  };
+
+  test("leave no process with more page tables than an execution may have", async () => {
+    await leave(`
+space = mmap.mmap(-1, 12 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000)
+for i in range(5000): space[i << 21] = 1
+while True: time.sleep(1)`);
+    await noneLeft();
+  });
+
+  test("leave no process that holds the lock for renames without being stopped", async () => {
+    await leave(`
+os.chdir('/tmp'); depth = 0
+while depth < 14000: os.mkdir('d'); os.chdir('d'); depth += 1
+open('a', 'w').close()
+end = time.time() + 60
+while time.time() < end: os.rename('a', 'b'); os.rename('b', 'a')`);
+    const isStopped = () =>
+      groupsOf(launcher).some((path) => {
+        if (!/\/h\d+$/.test(path)) return false;
+        try {
+          return readFileSync(join(path, "cgroup.freeze"), "utf8") === "1\n";
+        } catch {
+          return false; // a group of another tree
+        }
+      });
+    for (let times = 0; times < 3; times++) {
+      await eventually("the sandbox is stopped", isStopped);
+      await eventually("the sandbox continues", () => !isStopped());
+    }
+    const end =
+      "import os\nfor p in map(int, filter(str.isdigit, os.listdir('/proc'))):\n  if p != os.getpid(): os.kill(p, 9)";
+    await output(other, python(end));
+    await noneLeft();
+    await eventually("the sandbox continues", () => !isStopped());
+    await output(other, "rm -rf /tmp/d || true");
   });
 
   test("have terminals that are read at a bounded rate", async () => {
