@@ -139,7 +139,7 @@ export async function startService(config: Config): Promise<Service> {
 }
 
 /** The memory for output and input of executions, of all sandboxes together. */
-const BUFFER_BYTES = Math.min(Math.max(Math.floor(totalmem() / 64), 67_108_864), 536_870_912);
+const BUFFER_BYTES = Math.min(Math.max(Math.floor(totalmem() / 32), 134_217_728), 1_073_741_824);
 
 /** The sandboxes of this process, in the launcher of its worker. */
 function keeperOf(config: Config, store: Store, log: Logger, meter: Meter, worker: string): SandboxKeeper {

@@ -33,7 +33,8 @@ export const EXECUTION_BOUNDS = {
   arguments: 128,
   /** Each name with its value, and all of them, in bytes of UTF-8. */
   env: { entries: 20, variableBytes: 16_000, bytes: 32_768 },
-  cwdBytes: 4_096,
+  /** With the home directory before a relative path, it still fits into a path of Linux. */
+  cwdBytes: 4_000,
   /** Input in one request. */
   inputBytes: 1_048_576,
   /** Input that waits for a program that does not read it. */
@@ -44,8 +45,10 @@ export const EXECUTION_BOUNDS = {
   seconds: 3_600,
   /** Seconds of wall time by default. */
   defaultSeconds: 60,
-  /** The executions that the store has of one sandbox: the oldest that have ended are deleted. */
+  /** The executions that the store has of one sandbox: those that ended first are deleted. */
   stored: 1_000,
+  /** Bytes of the arguments or of the command as JSON that records keep. The beginning says what ran; a list has 100 of them. */
+  shownBytes: 4_096,
 } as const;
 
 export interface TerminalSize {
@@ -85,6 +88,8 @@ export interface Execution extends Pick<Sandbox, "accountId" | "projectId" | "ke
   readonly kind: ExecutionKind;
   readonly argv: readonly string[] | null;
   readonly shell: string | null;
+  /** Whether only the beginning of `argv` or `shell` is known. */
+  readonly truncated: boolean;
   readonly language: string | null;
   readonly cwd: string;
   readonly background: boolean;
@@ -107,6 +112,39 @@ export function directoryOf(cwd: string | null): string {
   return cwd.startsWith("/") ? cwd : `${HOME}/${cwd}`;
 }
 
+/** What records show of the arguments or the command, of which a program can have a hundred times as much. */
+function shownOf({ argv, shell }: ExecutionRequest): Pick<Execution, "argv" | "shell" | "truncated"> {
+  let left: number = EXECUTION_BOUNDS.shownBytes;
+  let truncated = false;
+  const begin = (text: string): string => {
+    let at = 0;
+    for (const character of text) {
+      left -= jsonBytes(character);
+      if (left < 0) break;
+      at += character.length;
+    }
+    if (at === text.length) return text;
+    truncated = true;
+    left = 0;
+    return text.slice(0, at);
+  };
+  const words: string[] = [];
+  for (const word of argv ?? []) {
+    left -= 3; // the quotation marks and the comma
+    if (left <= 0) {
+      truncated = true;
+      break;
+    }
+    words.push(begin(word));
+  }
+  return { argv: argv ? words : null, shell: shell === undefined ? null : begin(shell), truncated };
+}
+
+/** The bytes of a character in JSON. */
+function jsonBytes(character: string): number {
+  return Buffer.byteLength(JSON.stringify(character)) - 2;
+}
+
 /** A new execution of the sandbox, `running`. */
 export function newExecution(sandbox: Sandbox, number: number, request: ExecutionRequest, nowMs: number): Execution {
   const { id: sandboxId, accountId, projectId, keyId } = sandbox;
@@ -117,8 +155,7 @@ export function newExecution(sandbox: Sandbox, number: number, request: Executio
     keyId,
     number,
     kind: request.kind,
-    argv: request.argv ?? null,
-    shell: request.shell ?? null,
+    ...shownOf(request),
     language: request.language ?? null,
     cwd: directoryOf(request.cwd),
     background: request.background,

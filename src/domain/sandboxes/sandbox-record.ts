@@ -12,7 +12,7 @@ import {
   SCHEMA_VERSION,
   timeSchema,
 } from "../record.ts";
-import { EXECUTION_KINDS, EXECUTION_STATUSES, type Execution } from "./execution.ts";
+import { EXECUTION_BOUNDS, EXECUTION_KINDS, EXECUTION_STATUSES, type Execution } from "./execution.ts";
 import {
   expiresAtMs,
   SANDBOX_END_REASON_NAMES,
@@ -131,9 +131,18 @@ export const EXECUTION_FACTS = {
   argv: executionFact(
     z.array(z.string()).nullable(),
     ({ argv }) => argv && [...argv],
-    "The program and its arguments; null for another kind",
+    `The program and its arguments, of which the first ${EXECUTION_BOUNDS.shownBytes} bytes are kept; null for another kind`,
   ),
-  shell: executionFact(z.string().nullable(), ({ shell }) => shell, "The shell command; null for another kind"),
+  shell: executionFact(
+    z.string().nullable(),
+    ({ shell }) => shell,
+    `The shell command, of which the first ${EXECUTION_BOUNDS.shownBytes} bytes are kept; null for another kind`,
+  ),
+  truncated: executionFact(
+    z.boolean(),
+    ({ truncated }) => truncated,
+    "Whether only the beginning of `argv` or `shell` is kept",
+  ),
   language: executionFact(
     z.string().nullable(),
     ({ language }) => language,

@@ -42,7 +42,8 @@ export type SandboxLimits = Readonly<Record<SandboxLimitName, number>>;
 export const SANDBOX_BOUNDS = {
   lifetimeSecs: { least: 1, most: 86_400, default: 3_600 },
   idleSecs: { least: 1, most: 86_400, default: 600 },
-  metadata: { entries: 32, keyCharacters: 64, valueCharacters: 512 },
+  /** `bytes`: all names and values together, in bytes of UTF-8. */
+  metadata: { entries: 32, keyCharacters: 64, valueCharacters: 512, bytes: 4_096 },
   /** Each name with its value, and all of them, in bytes of UTF-8. */
   env: { entries: 20, variableBytes: 16_000, bytes: 32_768 },
 } as const;

@@ -94,7 +94,7 @@ export interface Ended<T> {
 export async function endSandboxes(
   trx: Trx,
   seqs: readonly number[],
-  { reason, endedAtMs, evidence }: SandboxEnd,
+  { reason, endedAtMs, evidence, drop = [] }: SandboxEnd,
 ): Promise<Ended<Sandbox[]>> {
   const ended: Sandbox[] = [];
   let isAnnounced = false;
@@ -113,6 +113,7 @@ export async function endSandboxes(
       .executeTakeFirst();
     if (!row) continue;
     const sandbox = toSandbox(row);
+    await dropExecutions(trx, seq, drop);
     const running = await trx
       .selectFrom("executions")
       .select(EXECUTION_COLUMNS)
@@ -156,7 +157,7 @@ export async function beginExecutions(
 export async function endExecutions(trx: Trx, ended: readonly EndedExecution[]): Promise<Ended<readonly boolean[]>> {
   const stored: boolean[] = [];
   let isAnnounced = false;
-  for (const { execution, dropTo } of ended) {
+  for (const { execution, drop } of ended) {
     const row = await trx
       .selectFrom("sandboxes")
       .select("seq")
@@ -166,18 +167,22 @@ export async function endExecutions(trx: Trx, ended: readonly EndedExecution[]):
       stored.push(false);
       continue;
     }
-    if (dropTo > 0)
-      await trx
-        .deleteFrom("executions")
-        .where("sandbox_seq", "=", row.seq)
-        .where("number", "<=", dropTo)
-        .where("completed_at", "is not", null)
-        .execute();
+    await dropExecutions(trx, row.seq, drop);
     const updated = await storeEnd(trx, row.seq, execution);
     isAnnounced = updated || isAnnounced;
     stored.push(true);
   }
   return { value: stored, notifications: isAnnounced ? [{ kind: "deliveries" }] : [] };
+}
+
+async function dropExecutions(trx: Trx, seq: number, numbers: readonly number[]): Promise<void> {
+  if (numbers.length === 0) return;
+  await trx
+    .deleteFrom("executions")
+    .where("sandbox_seq", "=", seq)
+    .where("number", "in", numbers)
+    .where("completed_at", "is not", null)
+    .execute();
 }
 
 /** The sequence number of a sandbox of this worker that has not ended; null if there is none. */

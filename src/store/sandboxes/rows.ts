@@ -51,12 +51,15 @@ export function fromSandbox(sandbox: Sandbox) {
 }
 
 /** The JSON in the column `request`. */
-type StoredRequest = Pick<Execution, "argv" | "shell" | "language" | "cwd" | "background" | "hasTerminal">;
+type StoredRequest = Pick<
+  Execution,
+  "argv" | "shell" | "truncated" | "language" | "cwd" | "background" | "hasTerminal"
+>;
 
 /** The columns of an execution when it begins, without `sandbox_seq`. */
 export function fromExecution(execution: Execution) {
-  const { argv, shell, language, cwd, background, hasTerminal } = execution;
-  const request: StoredRequest = { argv, shell, language, cwd, background, hasTerminal };
+  const { argv, shell, truncated, language, cwd, background, hasTerminal } = execution;
+  const request: StoredRequest = { argv, shell, truncated, language, cwd, background, hasTerminal };
   return {
     number: execution.number,
     key_id: execution.keyId,

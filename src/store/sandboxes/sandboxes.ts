@@ -1,10 +1,11 @@
-import type { Kysely } from "kysely";
+import { type Kysely, sql } from "kysely";
 import type { Execution } from "../../domain/sandboxes/execution.ts";
 import type { Sandbox } from "../../domain/sandboxes/sandbox.ts";
 import type { Database } from "../database/database.ts";
 import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { OPERATIONS } from "../operations.ts";
+import type { ReserveMemory } from "../submissions/types.ts";
 import { createSandbox, endSandboxes, toQuota } from "./changes.ts";
 import { EXECUTION_COLUMNS, toExecution, toSandbox } from "./rows.ts";
 import type {
@@ -22,7 +23,7 @@ import type {
 export type SandboxStore = ReturnType<typeof sandboxStore>;
 
 /** The most rows that one list reads. A list that filters can find few of them. */
-const MAX_READ = 2_000;
+const MAX_READ = 500;
 /** The most sandboxes that one transaction ends, and the most executions that a purge deletes with their outputs. */
 const ENDED_AT_ONCE = 16;
 /** The highest number of an execution: that of the column's type. */
@@ -161,7 +162,7 @@ export function sandboxStore({ db, abilities }: Database, transactions: Transact
       let at = before ?? Number.MAX_SAFE_INTEGER;
       // Metadata has no index: the rows of the account are read in parts, and their number is bounded.
       for (let read = 0; read < MAX_READ; ) {
-        const atOnce = wanted.length > 0 ? 200 : max + 1;
+        const atOnce = wanted.length > 0 ? 100 : max + 1;
         let query = db
           .selectFrom("sandboxes")
           .selectAll()
@@ -208,18 +209,19 @@ export function sandboxStore({ db, abilities }: Database, transactions: Transact
       return { executions, next: rows.length > max ? (executions.at(-1)?.number ?? null) : null };
     },
 
-    /** @returns null if the account has no such execution. */
-    async execution(id: string, accountId: string, number: number): Promise<Execution | null> {
+    /** @param admit awaited with the size of the output before that is read. @returns null if the account has no such execution. */
+    async execution(id: string, accountId: string, number: number, admit?: ReserveMemory): Promise<Execution | null> {
       if (number > MAX_NUMBER) return null;
       const sandbox = await sandboxRow(db, id, accountId);
       if (!sandbox) return null;
-      const row = await db
-        .selectFrom("executions")
-        .select([...EXECUTION_COLUMNS, "stdout", "stderr"])
-        .where("sandbox_seq", "=", sandbox.seq)
-        .where("number", "=", number)
-        .executeTakeFirst();
-      return row ? toExecution(sandbox, row) : null;
+      const found = db.selectFrom("executions").where("sandbox_seq", "=", sandbox.seq).where("number", "=", number);
+      const bytes = sql<number | null>`length(stdout) + length(stderr)`.as("bytes");
+      const row = await found.select([...EXECUTION_COLUMNS, bytes]).executeTakeFirst();
+      if (!row) return null;
+      if (row.bytes === null) return toExecution(sandbox, row);
+      await admit?.(row.bytes);
+      const output = await found.select(["stdout", "stderr"]).executeTakeFirst();
+      return output ? toExecution(sandbox, { ...row, ...output }) : null;
     },
   };
 

@@ -43,6 +43,8 @@ export interface SandboxEnd {
   readonly endedAtMs: number;
   /** Null: what is stored stays. */
   readonly evidence: SandboxEvidence | null;
+  /** Numbers of executions that are deleted; by default, none. */
+  readonly drop?: readonly number[];
 }
 
 /** A sandbox of a worker whose lease was renewed. */
@@ -57,8 +59,8 @@ export interface RenewedSandbox {
 export interface EndedExecution {
   /** With an outcome. */
   readonly execution: Execution;
-  /** Executions of the sandbox with this number or a lower one are deleted, if they have ended; 0 deletes none. */
-  readonly dropTo: number;
+  /** Numbers of other executions of the sandbox that have ended, which are deleted. */
+  readonly drop: readonly number[];
 }
 
 /** Lists are newest first. */

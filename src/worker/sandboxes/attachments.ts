@@ -1,6 +1,7 @@
 import { SandboxRefused } from "../../domain/sandboxes/sandbox.ts";
 import type { Budget, Release } from "../../fairness/budget.ts";
 import type { AttachedBox, HeldBox } from "./engine.ts";
+import type { Pace } from "./pace.ts";
 
 /** The most connections to one sandbox: executions, requests for files, and those that wait for the next one. */
 export const MAX_ATTACHED = 16;
@@ -22,6 +23,8 @@ export interface AttachmentsOptions {
 export interface AccountUse {
   running: number;
   most: number;
+  /** The output of all terminals of the account. */
+  readonly terminals: Pace;
 }
 
 /** A connection that was taken for one execution or request for files. */

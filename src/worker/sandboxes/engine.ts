@@ -34,6 +34,11 @@ export interface HeldBox {
   onMemory(listener: () => void): void;
 }
 
+/** Whether an error says that the launcher has no free sandbox, or no free connection for executions. */
+export function isFull(error: unknown): boolean {
+  return error instanceof Error && error.name === "SandboxesFullError";
+}
+
 /** A step in a kept box. */
 export interface BoxStep {
   /** The program and its arguments. A program without a slash is looked for in the directories of PATH. */

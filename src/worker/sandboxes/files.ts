@@ -60,7 +60,7 @@ async function start({ take, limits, use }: FilesOptions): Promise<FileProgram> 
     {
       command: [PROGRAM],
       env: BASE_ENV,
-      limits: limitsOf(limits, {}, true),
+      limits: limitsOf(limits, { stdout_bytes: 1, stderr_bytes: 1 }, true),
       stdin: Buffer.alloc(0),
       live: true,
       cwd: "/",

@@ -13,19 +13,23 @@ import type { SandboxCounts } from "../../domain/status.ts";
 import type { Caller } from "../../domain/submission.ts";
 import { Budget, type Release } from "../../fairness/budget.ts";
 import type { Languages } from "../../languages/load.ts";
-import type { Created, SandboxQuota } from "../../store/sandboxes/types.ts";
+import type { Created, SandboxEnd, SandboxQuota } from "../../store/sandboxes/types.ts";
 import type { Store } from "../../store/store.ts";
 import type { AccountUse } from "./attachments.ts";
-import type { HeldBox, SandboxEngine } from "./engine.ts";
+import { type HeldBox, isFull, type SandboxEngine } from "./engine.ts";
+import { Pace } from "./pace.ts";
 import { LivingSandbox } from "./sandbox.ts";
 
 /** Renewals of leases in the time of a lease: two in a row may fail. */
 const RENEWALS_PER_LEASE = 3;
+/** Bytes of output a second, and at once after a pause, of all terminals of an account together. */
+const ACCOUNT_TERMINALS = [16 * 1_048_576, 4 * 1_048_576] as const;
 /** How often the clocks of the sandboxes are looked at. */
 const TICK_MS = 1_000;
 /** Executions and requests for files at the same time, for each sandbox that the process may have. */
 const CONNECTIONS_PER_SANDBOX = 4;
-const LEAST_CONNECTIONS = 16;
+/** The launcher has at least 16 for one sandbox, and at most 1,024 for all. */
+const [LEAST_CONNECTIONS, MOST_CONNECTIONS] = [16, 1_024];
 
 export interface SandboxKeeperOptions {
   readonly store: Pick<Store, "sandboxes">;
@@ -48,6 +52,8 @@ export class SandboxKeeper implements SandboxHost {
   readonly #living = new Map<string, LivingSandbox>();
   /** Sandboxes whose box is being made. */
   readonly #creating = new Map<string, Promise<unknown>>();
+  /** The ends of sandboxes that could not be stored, by their ids. Until they are, these sandboxes count for the quota of their account. */
+  readonly #unstored = new Map<string, SandboxEnd>();
   readonly #accounts = new Map<string, AccountUse>();
   readonly #places: Budget;
   readonly #memory: Budget;
@@ -65,7 +71,7 @@ export class SandboxKeeper implements SandboxHost {
     this.#places = new Budget({ total: sandboxes, ...shared });
     this.#memory = new Budget({ total: memoryBytes, ...shared });
     this.#connections = new Budget({
-      total: Math.max(CONNECTIONS_PER_SANDBOX * sandboxes, LEAST_CONNECTIONS),
+      total: Math.min(Math.max(CONNECTIONS_PER_SANDBOX * sandboxes, LEAST_CONNECTIONS), MOST_CONNECTIONS),
       ...shared,
     });
     this.#buffers = new Budget({ total: options.bufferBytes, ...shared });
@@ -194,9 +200,13 @@ export class SandboxKeeper implements SandboxHost {
     } catch (error) {
       log.error({ err: error, sandbox: sandbox.id }, "the box of a sandbox could not be made");
       await box?.end().catch((lost: unknown) => log.error({ err: lost, sandbox: sandbox.id }, "a box was not removed"));
+      const end: SandboxEnd = { reason: "failed", endedAtMs: Date.now(), evidence: null };
       await store.sandboxes
-        .end(sandbox.id, worker, { reason: "failed", endedAtMs: Date.now(), evidence: null })
-        .catch((lost: unknown) => log.error({ err: lost, sandbox: sandbox.id }, "the end of a sandbox was not stored"))
+        .end(sandbox.id, worker, end)
+        .catch((lost: unknown) => {
+          log.error({ err: lost, sandbox: sandbox.id }, "the end of a sandbox was not stored");
+          this.#unstored.set(sandbox.id, end);
+        })
         .finally(release);
       throw isFull(error) ? new SandboxRefused("sandboxesFull") : error;
     }
@@ -204,7 +214,11 @@ export class SandboxKeeper implements SandboxHost {
 
   #adopt(sandbox: Sandbox, box: HeldBox, request: SandboxRequest, quota: SandboxQuota, release: Release): void {
     const { store, languages, log, meter } = this.#options;
-    const account = this.#accounts.get(sandbox.accountId) ?? { running: 0, most: quota.executions };
+    const account = this.#accounts.get(sandbox.accountId) ?? {
+      running: 0,
+      most: quota.executions,
+      terminals: new Pace(...ACCOUNT_TERMINALS),
+    };
     account.most = quota.executions;
     this.#accounts.set(sandbox.accountId, account);
     const living = new LivingSandbox({
@@ -221,7 +235,8 @@ export class SandboxKeeper implements SandboxHost {
       onFull: () => {
         for (const other of this.#living.values()) other.closeIdle();
       },
-      onEnded: () => {
+      onEnded: (unstored) => {
+        if (unstored) this.#unstored.set(sandbox.id, unstored);
         this.#living.delete(sandbox.id);
         release();
         const isLast = ![...this.#living.values()].some((other) => other.sandbox.accountId === sandbox.accountId);
@@ -245,7 +260,7 @@ export class SandboxKeeper implements SandboxHost {
 
   /** Renews the leases of all sandboxes, and ends those that are lost or whose account is suspended. */
   #renew(): Promise<void> {
-    if (this.#living.size + this.#creating.size === 0) return Promise.resolve();
+    if (this.#living.size + this.#creating.size + this.#unstored.size === 0) return Promise.resolve();
     this.#renewing ??= this.#renewOnce().finally(() => {
       this.#renewing = null;
     });
@@ -256,6 +271,10 @@ export class SandboxKeeper implements SandboxHost {
     const { store, worker, leaseMs, log } = this.#options;
     const before = [...this.#living.values()];
     try {
+      for (const [id, end] of this.#unstored) {
+        await store.sandboxes.end(id, worker, end);
+        this.#unstored.delete(id);
+      }
       const renewed = await store.sandboxes.renew(worker, Date.now() + leaseMs);
       const known = new Map(renewed.map((one) => [one.id, one]));
       for (const living of before) {
@@ -269,11 +288,6 @@ export class SandboxKeeper implements SandboxHost {
       log.error({ err: error }, "the leases of sandboxes could not be renewed");
     }
   }
-}
-
-/** Whether the launcher has no free sandbox. */
-function isFull(error: unknown): boolean {
-  return error instanceof Error && error.name === "SandboxesFullError";
 }
 
 /** The host of a process without sandboxes. */

@@ -1,11 +1,12 @@
 import { internalError, type Outcome, type RunVerdict } from "../../domain/outcome.ts";
-import type { StepReports } from "../../domain/report.ts";
-import { SANDBOX_END_REASONS, type SandboxEndReason } from "../../domain/sandboxes/sandbox.ts";
+import type { StepReport, StepReports } from "../../domain/report.ts";
+import { SANDBOX_END_REASONS, type SandboxEndReason, type SandboxLimits } from "../../domain/sandboxes/sandbox.ts";
 import { buildOutcome } from "../../verdict/build-outcome.ts";
 import { judgeStep } from "../../verdict/judge.ts";
 import type { BoxReport } from "./engine.ts";
 
 const SIGKILL = 9;
+const [EAGAIN, EBUSY] = [11, 16];
 
 /** `request`: a client asked to kill the execution. */
 export type Killed = "request" | SandboxEndReason;
@@ -16,15 +17,16 @@ export interface ExecutionFacts {
   readonly killedFor: Killed | null;
   /** Whether the sandbox reached its own memory limit, and the kernel killed a process for that, while the execution ran. */
   readonly isSandboxOutOfMemory: boolean;
-  readonly sandboxMemoryBytes: number;
+  readonly sandboxLimits: SandboxLimits;
   /** Whether the step before the program compiled. */
   readonly compiles: boolean;
 }
 
 /**
- * The outcome of an execution. The verdict table decides, as for submissions, with three additions: what the worker killed on purpose was
- * killed by a signal and not lost; a program that does not exist is the program's failure; and the memory limit of the sandbox is a memory
- * limit.
+ * The outcome of an execution. The verdict table decides, as for submissions, with additions for what a submission cannot bring about: what
+ * the worker killed on purpose was killed by a signal and not lost; a program that could not be started because of what the sandbox has or
+ * does is the client's failure; and the limits of the sandbox are limits. Whatever the programs of a sandbox can do to each other must not
+ * end as an error of the platform.
  */
 export function executionOutcome(
   { prepare, execute }: { readonly prepare?: BoxReport; readonly execute?: BoxReport },
@@ -38,24 +40,27 @@ export function executionOutcome(
     // Without a compiler, the first step only writes the code: if it fails, it is what ran.
     ...(!execute && !facts.compiles && { execute: last }),
   };
-  const notStarted = execute && withoutProgram(execute);
+  const notStarted = withoutProgram(last, facts);
   if (notStarted) return { ...internalError(""), status: "completed", result: notStarted, output: nothing() };
   const outcome = buildOutcome(reports);
+  if (outcome.result.verdict !== "IE") return outcome;
   const result = resultOf(last, facts);
-  if (!result || outcome.result.verdict !== "IE") return outcome;
   // The report is complete, so its output and its numbers are those of the execution.
-  const seen = buildOutcome({ execute: { ...last, killReason: "none", oomKills: 0 } });
+  const seen = buildOutcome(
+    result
+      ? { execute: { ...withoutRefusals(last), killReason: "none", oomKills: 0 } }
+      : mapped(reports, withoutRefusals),
+  );
   if (seen.result.verdict === "IE") return outcome;
-  return { ...seen, result, evidence: outcome.evidence };
+  return { ...seen, result: result ?? seen.result, evidence: outcome.evidence };
 }
 
 /** The verdict on a report that the rules for submissions reject, because a submission has no such end. */
 function resultOf(report: BoxReport, facts: ExecutionFacts): RunVerdict | null {
   const { killedFor } = facts;
   if (report.killReason === "client" && killedFor !== null) {
-    const result = judgeStep({ ...report, killReason: "none", sentSignal: SIGKILL });
-    if (killedFor === "request" || result.verdict !== "SIG") return result;
-    return { ...result, errorMessage: `killed, because the sandbox ended: ${SANDBOX_END_REASONS[killedFor]}` };
+    const result = judgeStep({ ...withoutRefusals(report), killReason: "none", sentSignal: SIGKILL });
+    return result.verdict === "SIG" ? { ...result, errorMessage: killedMessage(killedFor) } : result;
   }
   if (report.oomKills > 0 && facts.isSandboxOutOfMemory) {
     return {
@@ -64,25 +69,101 @@ function resultOf(report: BoxReport, facts: ExecutionFacts): RunVerdict | null {
       actor: "kernel",
       exitCode: report.exitCode,
       signal: report.signal,
-      errorMessage: `memory limit of the sandbox (${facts.sandboxMemoryBytes} bytes, for all of its programs and files) exceeded: killed by the kernel's OOM killer`,
+      errorMessage: `memory limit of the sandbox (${facts.sandboxLimits.memoryBytes} bytes, for all of its programs and files) exceeded: killed by the kernel's OOM killer`,
+    };
+  }
+  if (isRefusedBySandbox(report) && report.exitCode !== 0) {
+    return {
+      verdict: "PLE",
+      cause: "pids_limit",
+      actor: "kernel",
+      exitCode: report.exitCode,
+      signal: report.signal,
+      errorMessage: processesMessage(facts.sandboxLimits, "the kernel refused to start another process or thread"),
     };
   }
   return null;
 }
 
-/** The verdict on an execution whose program the kernel refused to start, or whose directory does not exist. */
-function withoutProgram({ failure }: BoxReport): RunVerdict | null {
-  if (failure?.step !== "exec" && failure?.step !== "cwd") return null;
+function killedMessage(killedFor: Killed): string {
+  if (killedFor === "request") return "killed by signal 9 (SIGKILL), which the client sent";
+  return `killed, because the sandbox ended: ${SANDBOX_END_REASONS[killedFor]}`;
+}
+
+function processesMessage({ processes }: SandboxLimits, what: string): string {
+  return `process limit of the sandbox (${processes}, for all of its programs) reached: ${what}`;
+}
+
+/**
+ * Whether the limit of the sandbox refused processes to an execution, because others had them. On v1, and on v2 before Linux 6.11, the cgroup
+ * of the execution also counts refusals by the limits above it.
+ */
+function isRefusedBySandbox({ forksRefused, processPeak, processLimit }: StepReport): boolean {
+  return forksRefused > 0 && processPeak !== null && processPeak < processLimit;
+}
+
+function withoutRefusals<Report extends StepReport>(report: Report): Report {
+  return isRefusedBySandbox(report) ? { ...report, forksRefused: 0 } : report;
+}
+
+function mapped({ compile, execute }: StepReports, change: (report: StepReport) => StepReport): StepReports {
+  return { ...(compile && { compile: change(compile) }), ...(execute && { execute: change(execute) }) };
+}
+
+/** Whether the step could not begin because the sandbox was paused. */
+export function isFrozen({ failure }: BoxReport): boolean {
+  return failure?.step === "sandbox" && failure.errno === EBUSY;
+}
+
+/** The outcome of an execution that was killed, and of whose end there is no report. */
+export function killedOutcome(
+  killedFor: Killed | null,
+  { stdout, stderr }: Readonly<Record<"stdout" | "stderr", { readonly bytes: Buffer; readonly seen: number }>>,
+): Outcome {
+  const isCut = stdout.seen > stdout.bytes.length || stderr.seen > stderr.bytes.length;
   return {
+    ...internalError(""),
+    status: "completed",
+    result: {
+      verdict: "SIG",
+      cause: "fatal_signal",
+      actor: "judge",
+      exitCode: null,
+      signal: SIGKILL,
+      errorMessage: killedMessage(killedFor ?? "request"),
+    },
+    output: {
+      stdout: stdout.bytes,
+      stderr: stderr.bytes,
+      integrity: isCut ? "truncated_by_judge_limit" : "crash_mid_write",
+    },
+  };
+}
+
+/** The verdict on an execution that could not start because of what its sandbox has or does: no such program, directory, terminal or process. */
+function withoutProgram({ failure }: BoxReport, { sandboxLimits }: ExecutionFacts): RunVerdict | null {
+  if (!failure) return null;
+  const { step, object, errno } = failure;
+  const ended = { actor: "kernel", exitCode: null, signal: null } as const;
+  const refused = (errorMessage: string): RunVerdict => ({
+    ...ended,
     verdict: "RE",
     cause: "nonzero_exit",
-    actor: "kernel",
-    exitCode: null,
-    signal: null,
-    errorMessage:
-      failure.step === "cwd"
-        ? `the directory ${failure.object} cannot be entered`
-        : `${failure.object} cannot be executed: there is no such program, or it is none`,
+    errorMessage,
+  });
+  if (step === "cwd") return refused(`the directory ${object} cannot be entered`);
+  if (step === "exec") return refused(`${object} cannot be executed: there is no such program, or it is none`);
+  if (step === "terminal") return refused("no terminal is left in the sandbox: its programs have opened all of them");
+  if (step !== "sandbox") return null;
+  if (errno !== EAGAIN)
+    return refused(
+      `the sandbox did not let the program start (${object}): it was paused, or another program of it interfered`,
+    );
+  return {
+    ...ended,
+    verdict: "PLE",
+    cause: "pids_limit",
+    errorMessage: processesMessage(sandboxLimits, `the program was not started (${object})`),
   };
 }
 

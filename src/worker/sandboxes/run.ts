@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { internalError } from "../../domain/outcome.ts";
 import {
   EXECUTION_BOUNDS,
@@ -6,20 +7,30 @@ import {
   type SignalName,
 } from "../../domain/sandboxes/execution.ts";
 import type { ExecutionEvent, RunningExecution } from "../../domain/sandboxes/host.ts";
-import { SandboxRefused } from "../../domain/sandboxes/sandbox.ts";
+import { type SandboxLimits, SandboxRefused } from "../../domain/sandboxes/sandbox.ts";
 import type { Taken } from "./attachments.ts";
 import type { BoxReport, BoxStep } from "./engine.ts";
 import { ExecutionLog } from "./execution-log.ts";
-import { executionOutcome, type Killed } from "./outcome.ts";
+import { executionOutcome, isFrozen, type Killed, killedOutcome } from "./outcome.ts";
+import { Pace } from "./pace.ts";
 import type { ExecutionSteps } from "./steps.ts";
+
+/** Bytes of output a second of one terminal, and at once after a pause. Its output has no limit, and each byte is work for this process. */
+const TERMINAL = [4 * 1_048_576, 1_048_576] as const;
+/** How often a step is tried again because the sandbox was paused when it began. */
+const MAX_FROZEN = 100;
 
 export interface RunOptions {
   readonly execution: Execution;
   readonly steps: ExecutionSteps;
   readonly taken: Taken;
-  readonly sandboxMemoryBytes: number;
+  readonly sandboxLimits: SandboxLimits;
+  /** The output of all terminals of the account. */
+  readonly accountTerminals: Pace;
   /** Whether the sandbox is paused now. */
   readonly isPaused: () => boolean;
+  /** Resolves when the sandbox is not paused, or ends. */
+  readonly resumed: () => Promise<void>;
   /** How often the kernel has killed a process because the sandbox had no memory left. `read` waits until all kills so far are known. */
   readonly oomKills: { known(): number; read(): Promise<number> };
   /** Called with what the platform could not do. */
@@ -44,6 +55,8 @@ export class Run implements RunningExecution {
   #inputs: Promise<unknown> = Promise.resolve();
   #isInputOver = false;
   #isStepRunning = false;
+  readonly #killed = Promise.withResolvers<void>();
+  readonly #terminal = new Pace(...TERMINAL);
 
   constructor(options: RunOptions) {
     this.#options = options;
@@ -100,6 +113,7 @@ export class Run implements RunningExecution {
   killFor(reason: Killed): void {
     if (this.#state === "ended") return;
     this.#killedFor ??= reason;
+    this.#killed.resolve();
     if (this.#isStepRunning) this.#options.taken.box.kill();
   }
 
@@ -132,7 +146,7 @@ export class Run implements RunningExecution {
   }
 
   async #run(): Promise<Execution> {
-    const { steps, taken, oomKills, sandboxMemoryBytes, onFailure, store } = this.#options;
+    const { steps, taken, oomKills, sandboxLimits, onFailure, store } = this.#options;
     const reports: { prepare?: BoxReport; execute?: BoxReport } = {};
     const before = oomKills.known();
     let isClean = false;
@@ -147,7 +161,7 @@ export class Run implements RunningExecution {
       }
       isClean = true;
     } catch (error) {
-      onFailure(error);
+      if (!this.#isKilled()) onFailure(error);
     }
     const last = reports.execute ?? reports.prepare;
     const after = last && last.oomKills > 0 ? await oomKills.read() : before;
@@ -155,10 +169,12 @@ export class Run implements RunningExecution {
       ? executionOutcome(reports, {
           killedFor: this.#killedFor,
           isSandboxOutOfMemory: after > before,
-          sandboxMemoryBytes,
+          sandboxLimits,
           compiles: steps.compiles,
         })
-      : internalError("the sandbox was lost before the execution ended");
+      : this.#isKilled()
+        ? killedOutcome(this.#killedFor, this.#log.kept())
+        : internalError("the sandbox was lost before the execution ended");
     const ended: Execution = {
       ...this.#execution,
       status: outcome.status,
@@ -176,12 +192,33 @@ export class Run implements RunningExecution {
     return ended;
   }
 
+  /**
+   * Whether a client or the end of the sandbox has killed it. Then the connection can end before there is a report: a kill that cannot be
+   * sent, because too much was sent before it, closes the connection.
+   */
+  #isKilled(): boolean {
+    return this.#killedFor !== null && this.#killedFor !== "worker_lost";
+  }
+
+  /** Runs a step. If the sandbox is paused when it begins, it begins when the sandbox is resumed. */
   async #step(step: BoxStep): Promise<BoxReport> {
-    const { steps, taken } = this.#options;
+    for (let tries = 1; ; tries++) {
+      const report = await this.#tryStep(step);
+      if (!isFrozen(report) || this.#killedFor || tries === MAX_FROZEN) return report;
+      await Promise.race([this.#options.resumed(), this.#killed.promise]);
+      if (this.#killedFor) throw new Error("the execution was ended while the sandbox was paused");
+    }
+  }
+
+  async #tryStep(step: BoxStep): Promise<BoxReport> {
+    const { steps, taken, accountTerminals } = this.#options;
     const isProgram = step === steps.execute;
     this.#isStepRunning = true;
     const running = taken.box.run(step, (stream, bytes) => {
       if (isProgram || !steps.compiles) this.#log.write(stream, bytes);
+      if (!step.terminal) return;
+      const waitMs = Math.max(this.#terminal.take(bytes.length), accountTerminals.take(bytes.length));
+      if (waitMs > 0) return sleep(waitMs, undefined, { ref: false });
     });
     if (isProgram) {
       this.#state = "running";

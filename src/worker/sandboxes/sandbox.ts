@@ -24,18 +24,30 @@ import {
 } from "../../domain/sandboxes/sandbox.ts";
 import type { Budget, Release } from "../../fairness/budget.ts";
 import type { Languages } from "../../languages/load.ts";
+import type { SandboxEnd } from "../../store/sandboxes/types.ts";
 import type { Store } from "../../store/store.ts";
 import { type AccountUse, Attachments, type Taken } from "./attachments.ts";
-import type { HeldBox } from "./engine.ts";
+import { type HeldBox, isFull } from "./engine.ts";
 import { filesOf, type SandboxFileClient } from "./files.ts";
 import { IdleClock } from "./idle-clock.ts";
 import { Run } from "./run.ts";
-import { cleaningStep, limitsOf, stepsOf } from "./steps.ts";
+import { cleaningStep, limitsOf, PREPARE_OUTPUT_BYTES, stepsOf } from "./steps.ts";
 
 /** How long the end of a sandbox waits for the reports of its executions, which it has killed. */
 const REPORTS_MS = 3_000;
-/** The most bytes of output that are stored of the executions of one sandbox; the oldest are deleted. The newest one is always kept. */
-const STORED_BYTES = 16 * 1_048_576;
+/**
+ * The most bytes that are stored of the executions of one sandbox while it lives, and after its end. Those that ended first are deleted, and
+ * the last one is always kept. An account can have many sandboxes one after the other, so what remains of each of them is less.
+ */
+const STORED_BYTES = { living: 16 * 1_048_576, ended: 4 * 1_048_576 } as const;
+/** What the database has of an execution besides its output and its request: its result, metrics and evidence. */
+const ROW_BYTES = 8_192;
+/** How long the end of a sandbox waits for a change of its state that is under way. */
+const CHANGE_MS = 3_000;
+/** How long a measurement is the answer to everyone who asks. Each one is work for the launcher, which nobody pays for. */
+const MEASURED_MS = 200;
+/** The output of an execution is in memory twice at its end: for readers, and in its record. */
+const COPIES = 2;
 /** The most input that waits for one program. */
 const INPUT_BYTES = EXECUTION_BOUNDS.waitingInputBytes;
 /** Of its memory, how much the files of a sandbox may take before it ends, when the kernel has killed a process for its limit. */
@@ -56,8 +68,8 @@ export interface LivingSandboxOptions {
   readonly meter: Meter;
   /** Closes connections of other sandboxes that wait, because this one needs one. */
   readonly onFull: () => void;
-  /** Called when the sandbox has ended, which is durable then. */
-  readonly onEnded: () => void;
+  /** Called when the sandbox has ended. @param unstored its end, if that could not be stored; otherwise it is durable. */
+  readonly onEnded: (unstored: SandboxEnd | null) => void;
 }
 
 /** A sandbox whose box is in this machine. */
@@ -73,6 +85,12 @@ export class LivingSandbox implements SandboxHandle {
   #sandbox: Sandbox;
   #number = 0;
   #memoryKills = 0;
+  #measured: { readonly atMs: number; readonly result: Promise<SandboxMeasurement> } | null = null;
+  #isLookingForRoom = false;
+  /** Set from the beginning of a pause on: an execution that began then would find the sandbox frozen. */
+  #isPausing = false;
+  /** Resolves when the sandbox is not paused any more, or ends. */
+  #running = Promise.withResolvers<void>();
   /** Changes of the state, one after the other. */
   #changes: Promise<unknown> = Promise.resolve();
   #ending: { readonly reason: SandboxEndReason; readonly ended: Promise<Sandbox> } | null = null;
@@ -85,6 +103,7 @@ export class LivingSandbox implements SandboxHandle {
     const { accountId } = options.sandbox;
     this.#attachments = new Attachments({ box, accountId, machine, account, onFull: options.onFull });
     this.#idle = new IdleClock(performance.now());
+    this.#running.resolve();
     this.#fileClient = filesOf({
       take: () => this.#take(),
       mustRun: () => this.#mustRun(),
@@ -94,7 +113,11 @@ export class LivingSandbox implements SandboxHandle {
     this.files = this.#fileClient.files;
     box.onMemory(() => {
       this.#memoryKills++;
-      void this.#endIfFull();
+      if (this.#isLookingForRoom) return;
+      this.#isLookingForRoom = true;
+      void this.#endIfFull().finally(() => {
+        this.#isLookingForRoom = false;
+      });
     });
     box.onLost((error) => {
       this.#isLost = true;
@@ -156,8 +179,10 @@ export class LivingSandbox implements SandboxHandle {
       execution,
       steps,
       taken,
-      sandboxMemoryBytes: limits.memoryBytes,
-      isPaused: () => this.#sandbox.state === "paused",
+      sandboxLimits: limits,
+      accountTerminals: this.#options.account.terminals,
+      isPaused: () => this.#isPausing || this.#sandbox.state === "paused",
+      resumed: () => this.#running.promise,
       oomKills: { known: () => this.#memoryKills, read: () => this.#readMemoryKills() },
       onFailure: (error) => log.error({ err: error, sandbox: id, execution: number }, "an execution was lost"),
       store: async (ended, bytes) => {
@@ -191,18 +216,29 @@ export class LivingSandbox implements SandboxHandle {
   pause(): Promise<Sandbox> {
     return this.#change(async () => {
       if (this.#sandbox.state === "paused") return this.#sandbox;
-      await this.#options.box.pause();
-      this.#idle.stop(performance.now());
-      return await this.#update({ state: "paused" });
+      this.#isPausing = true;
+      this.#running = Promise.withResolvers();
+      try {
+        await this.#ofBox(() => this.#options.box.pause());
+        this.#idle.stop(performance.now());
+        return await this.#update({ state: "paused" });
+      } catch (error) {
+        this.#running.resolve();
+        throw error;
+      } finally {
+        this.#isPausing = false;
+      }
     });
   }
 
   resume(): Promise<Sandbox> {
     return this.#change(async () => {
       if (this.#sandbox.state !== "paused") return this.#sandbox;
-      await this.#options.box.resume();
+      await this.#ofBox(() => this.#options.box.resume());
       this.#idle.start(performance.now());
-      return await this.#update({ state: "running" });
+      const resumed = await this.#update({ state: "running" });
+      this.#running.resolve();
+      return resumed;
     });
   }
 
@@ -216,7 +252,15 @@ export class LivingSandbox implements SandboxHandle {
 
   async measure(): Promise<SandboxMeasurement> {
     this.#mustLive();
-    return await this.#options.box.measure();
+    const known = this.#measured;
+    if (known && performance.now() - known.atMs < MEASURED_MS) return await known.result;
+    const measured = { atMs: Number.POSITIVE_INFINITY, result: this.#ofBox(() => this.#options.box.measure()) };
+    this.#measured = measured;
+    try {
+      return await measured.result;
+    } finally {
+      measured.atMs = performance.now();
+    }
   }
 
   /** Ends the sandbox. It resolves when it is removed and that is durable. If it is ending already, the first reason stays. */
@@ -244,15 +288,19 @@ export class LivingSandbox implements SandboxHandle {
   /** Memory for the output and the input of an execution. */
   #reserve({ limits, openInput, terminal, stdin, code }: ExecutionRequest): Release {
     const { stdoutBytes, stderrBytes } = limitsOf(this.#sandbox.limits, limits, false);
+    const preparing = code ? 2 * PREPARE_OUTPUT_BYTES : 0;
     const waiting = (openInput || terminal ? INPUT_BYTES : 0) + stdin.length + (code?.length ?? 0);
-    const release = this.#options.buffers.take(this.#sandbox.accountId, stdoutBytes + stderrBytes + waiting);
+    const release = this.#options.buffers.take(
+      this.#sandbox.accountId,
+      COPIES * (stdoutBytes + stderrBytes + preparing) + waiting,
+    );
     if (!release) throw new SandboxRefused("executionsFull");
     return release;
   }
 
   async #take(): Promise<Taken> {
     this.#mustRun();
-    const taken = await this.#attachments.take();
+    const taken = await this.#ofBox(() => this.#attachments.take());
     try {
       this.#mustRun(); // it can have been paused or ended meanwhile
     } catch (error) {
@@ -268,7 +316,18 @@ export class LivingSandbox implements SandboxHandle {
 
   #mustRun(): void {
     this.#mustLive();
-    if (this.#sandbox.state === "paused") throw new SandboxRefused("sandboxPaused");
+    if (this.#isPausing || this.#sandbox.state === "paused") throw new SandboxRefused("sandboxPaused");
+  }
+
+  /** Asks something of the box. The end of the sandbox, which anyone can bring about, is a reason why it refuses, and no failure. */
+  async #ofBox<T>(ask: () => Promise<T>): Promise<T> {
+    try {
+      return await ask();
+    } catch (error) {
+      this.#mustLive();
+      if (this.#isLost) throw this.#refusal("worker_lost");
+      throw isFull(error) ? new SandboxRefused("executionsFull") : error;
+    }
   }
 
   #refusal(reason: SandboxEndReason): SandboxRefused {
@@ -297,7 +356,7 @@ export class LivingSandbox implements SandboxHandle {
 
   /** The answer to a measurement comes after all kills that the launcher has reported. */
   async #readMemoryKills(): Promise<number> {
-    await this.measure().catch(() => {}); // the sandbox has ended meanwhile: what is known stays
+    await this.#options.box.measure().catch(() => {}); // the sandbox has ended meanwhile: what is known stays
     return this.#memoryKills;
   }
 
@@ -315,8 +374,10 @@ export class LivingSandbox implements SandboxHandle {
     const { store, log } = this.#options;
     try {
       if (!(await begun)) return;
-      this.#stored.push({ number: ended.number, bytes });
-      await store.sandboxes.endExecution({ execution: ended, dropTo: this.#drop() });
+      const { argv, shell, cwd } = ended;
+      const request = Buffer.byteLength(JSON.stringify([argv, shell, cwd]));
+      this.#stored.push({ number: ended.number, bytes: bytes + request + ROW_BYTES });
+      await store.sandboxes.endExecution({ execution: ended, drop: this.#drop(STORED_BYTES.living) });
     } catch (error) {
       // The end of the sandbox, or the sweep, then ends it as lost.
       log.error(
@@ -326,17 +387,16 @@ export class LivingSandbox implements SandboxHandle {
     }
   }
 
-  /** @returns the number up to which ended executions are deleted, so that those that stay are few enough and small enough. */
-  #drop(): number {
+  /** @returns the numbers of ended executions that are deleted, so that those that stay are few enough and have at most so many bytes. */
+  #drop(most: number): number[] {
     let bytes = 0;
     let from = this.#stored.length;
     while (from > 0 && this.#stored.length - from < EXECUTION_BOUNDS.stored) {
       bytes += this.#stored[from - 1]?.bytes ?? 0;
-      if (bytes > STORED_BYTES && from < this.#stored.length) break;
+      if (bytes > most && from < this.#stored.length) break;
       from--;
     }
-    const dropped = this.#stored.splice(0, from);
-    return dropped.reduce((most, { number }) => Math.max(most, number), 0);
+    return this.#stored.splice(0, from).map(({ number }) => number);
   }
 
   /** Removes the directory of code that has run. Its programs can have removed it, or filled the sandbox: then it stays. */
@@ -358,10 +418,12 @@ export class LivingSandbox implements SandboxHandle {
   async #end(reason: SandboxEndReason): Promise<Sandbox> {
     const { box, store, log, meter, onEnded } = this.#options;
     const { id, worker } = this.#sandbox;
-    await this.#changes; // a change under way must not be stored after the end
+    this.#running.resolve();
     this.#attachments.close();
     this.#fileClient.close();
     for (const run of this.#runs.values()) run.killFor(reason);
+    // What a change under way stores must not come after the end. The database refuses it if it does.
+    await inTime(this.#changes, CHANGE_MS);
     await inTime(Promise.all([...this.#runs.values()].map(({ ended }) => ended)), REPORTS_MS);
     let teardown: TeardownReport | null = null;
     try {
@@ -373,16 +435,18 @@ export class LivingSandbox implements SandboxHandle {
     await inTime(Promise.all([...this.#runs.values()].map(({ ended }) => ended)), REPORTS_MS);
     const evidence: SandboxEvidence | null = this.#sandbox.evidence && { ...this.#sandbox.evidence, teardown };
     const endedAtMs = Date.now();
+    const end: SandboxEnd = { reason, endedAtMs, evidence, drop: this.#drop(STORED_BYTES.ended) };
+    let unstored: SandboxEnd | null = null;
     try {
-      const ended = await store.sandboxes.end(id, worker, { reason, endedAtMs, evidence });
+      const ended = await store.sandboxes.end(id, worker, end);
       this.#sandbox = ended ?? (await store.sandboxes.get(id, this.#sandbox.accountId)) ?? this.#sandbox;
     } catch (error) {
-      // Its lease expires, and the sweep ends it in the database.
+      unstored = end; // the keeper tries again
       log.error({ err: error, sandbox: id }, "the end of a sandbox was not stored");
       this.#sandbox = { ...this.#sandbox, state: "ended", endReason: reason, endedAtMs, evidence };
     }
     meter.count("sandboxesEnded", { reason });
-    onEnded();
+    onEnded(unstored);
     return this.#sandbox;
   }
 }

@@ -34,6 +34,9 @@ export interface ExecutionSteps {
   readonly codeDirectory: string | null;
 }
 
+/** Output of each stream of the step that writes code and compiles it. */
+export const PREPARE_OUTPUT_BYTES = 65_536;
+
 const NOTHING = Buffer.alloc(0);
 const MIB = 1_048_576;
 
@@ -106,7 +109,8 @@ export function stepsOf(
   const directory = `/tmp/code-${number}`;
   const { compile } = language;
   const { command, isMoved } = movedTo(directory, language);
-  const short = limitsOf(sandbox.limits, {}, false);
+  const output = { stdout_bytes: PREPARE_OUTPUT_BYTES, stderr_bytes: PREPARE_OUTPUT_BYTES };
+  const short = limitsOf(sandbox.limits, output, false);
   const prepare: BoxStep = {
     ...step(writing(directory, language.source, compile?.command ?? []), compile?.env),
     limits: { ...short, processes: limits.processes, memoryBytes: limits.memoryBytes },

@@ -63,7 +63,7 @@ async function addSandbox(store: Store, key: { readonly keyId: string; readonly 
     output: { stdout: Buffer.from([0, 255]), stderr: Buffer.from(""), integrity: "complete" },
   } as const;
   const ended = { ...execution, status: "completed", completedAtMs: 4, outcome } as const;
-  await store.sandboxes.endExecution({ execution: ended, dropTo: 0 });
+  await store.sandboxes.endExecution({ execution: ended, drop: [] });
   await store.sandboxes.end(sandbox.id, "w", { reason: "client", endedAtMs: 5, evidence: null });
 }
 

@@ -169,7 +169,7 @@ onEachDatabase((temporaryStore) => {
     assert.deepEqual(begun, [true, true]);
     assert.equal(await store.sandboxes.begin({ ...first, number: 3 }, "elsewhere"), false);
     assert.deepEqual(await store.sandboxes.execution(sandbox.id, key.accountId, 1), first);
-    await store.sandboxes.endExecution({ execution: ended(second), dropTo: 0 });
+    await store.sandboxes.endExecution({ execution: ended(second), drop: [] });
     assert.deepEqual(await store.sandboxes.execution(sandbox.id, key.accountId, 2), ended(second));
     const page = await store.sandboxes.executions(sandbox.id, key.accountId, { max: 1 });
     assert.deepEqual(
@@ -188,8 +188,8 @@ onEachDatabase((temporaryStore) => {
     const sandbox = await running(store, key);
     const all = [1, 2, 3, 4].map((number) => newExecution(sandbox, number, shellRequest("ls"), START_MS));
     for (const one of all) await store.sandboxes.begin(one, "here");
-    for (const one of all.slice(1, 3)) await store.sandboxes.endExecution({ execution: ended(one), dropTo: 0 });
-    await store.sandboxes.endExecution({ execution: ended(all[3] as Execution), dropTo: 2 });
+    for (const one of all.slice(1, 3)) await store.sandboxes.endExecution({ execution: ended(one), drop: [] });
+    await store.sandboxes.endExecution({ execution: ended(all[3] as Execution), drop: [1, 2] });
     const left = await store.sandboxes.executions(sandbox.id, key.accountId, { max: 9 });
     assert.deepEqual(
       left?.executions.map(({ number }) => number),
@@ -206,7 +206,7 @@ onEachDatabase((temporaryStore) => {
     await store.sandboxes.end(sandbox.id, "here", { reason: "lifetime", endedAtMs: START_MS + 7, evidence: null });
     const lost = await store.sandboxes.execution(sandbox.id, key.accountId, 1);
     assert.deepEqual([lost?.status, lost?.outcome?.result.verdict, lost?.completedAtMs], ["error", "IE", START_MS + 7]);
-    await store.sandboxes.endExecution({ execution: ended(execution), dropTo: 0 });
+    await store.sandboxes.endExecution({ execution: ended(execution), drop: [] });
     assert.deepEqual(await store.sandboxes.execution(sandbox.id, key.accountId, 1), lost);
     assert.equal(await store.sandboxes.begin({ ...execution, number: 2 }, "here"), false);
   });
@@ -264,7 +264,7 @@ onEachDatabase((temporaryStore) => {
     for (let number = 1; number <= 5; number++) {
       const one = newExecution(old, number, shellRequest("ls"), START_MS);
       await store.sandboxes.begin(one, "here");
-      await store.sandboxes.endExecution({ execution: ended(one), dropTo: 0 });
+      await store.sandboxes.endExecution({ execution: ended(one), drop: [] });
     }
     await store.sandboxes.end(old.id, "here", { reason: "client", endedAtMs: START_MS + 10, evidence: null });
     await store.sandboxes.end(young.id, "here", { reason: "client", endedAtMs: START_MS + 20, evidence: null });
@@ -291,7 +291,7 @@ onEachDatabase((temporaryStore) => {
     ] as const) {
       const one = newExecution(sandbox, number, shellRequest("x", { background }), START_MS);
       await store.sandboxes.begin(one, "here");
-      await store.sandboxes.endExecution({ execution: ended(one), dropTo: 0 });
+      await store.sandboxes.endExecution({ execution: ended(one), drop: [] });
     }
     await store.sandboxes.end(sandbox.id, "here", { reason: "idle", endedAtMs: START_MS + 9, evidence: null });
     clock.nowMs += 10;

@@ -16,7 +16,7 @@ const MIB = 1_048_576;
 const forever = (io: Io) => new Promise<never>(() => void io);
 
 /** Programs by the shell command that starts them. */
-const PROGRAMS: Readonly<Record<string, Program>> = {
+const PROGRAMS: Record<string, Program> = {
   hello: async ({ write }) => {
     void write("out");
     void write("err", "stderr");
@@ -43,6 +43,11 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
   missing: async () => ({ exitCode: null, failure: { step: "exec", object: "missing", errno: "ENOENT" } }),
   hungry: async () => ({ exitCode: null, signal: 9, oomKills: 1, oomEvents: 0, memoryLimitHits: 0 }),
   servers: async () => ({ processesLeft: 2 }),
+  crowded: async () => ({ exitCode: 1, forksRefused: 3, processPeak: 20, processLimit: 64 }),
+  handles: async () => ({ exitCode: 0, forksRefused: 3, processPeak: 20, processLimit: 64 }),
+  terminals: async () => ({ exitCode: null, failure: { step: "terminal", object: "/dev/ptmx", errno: 28 } }),
+  leaves: async () => ({ exitCode: null, failure: { step: "sandbox", object: "no leaf for the step", errno: 11 } }),
+  killed: async () => ({ exitCode: null, failure: { step: "sandbox", object: "the parked program", errno: 3 } }),
 };
 
 async function started(t: TestContext, options: Partial<Omit<SandboxKeeperOptions, "engine" | "store">> = {}) {
@@ -295,7 +300,7 @@ test("a sandbox has at most 16 connections", async (t) => {
 });
 
 test("the memory for output is bounded", async (t) => {
-  const { create, handle } = await started(t, { bufferBytes: 5 * MIB });
+  const { create, handle } = await started(t, { bufferBytes: 9 * MIB });
   const living = await handle(await create());
   await living.execute(shellRequest("sleep"));
   await assert.rejects(living.execute(shellRequest("sleep")), refusedAs("executionsFull"));
@@ -334,10 +339,14 @@ test("a suspended account and an ended lease end sandboxes at the next renewal",
   await store.sandboxes.end(lost.id, "here", { reason: "worker_lost", endedAtMs: Date.now(), evidence: null });
   const end = async (sandbox: Sandbox) => {
     while ((await store.sandboxes.get(sandbox.id, sandbox.accountId))?.state !== "ended") await sleep(10);
-    return await handle(sandbox).then(
-      () => null,
-      (error: SandboxRefused<"sandboxEnded">) => error.details.reason,
-    );
+    for (;;) {
+      const reason = await handle(sandbox).then(
+        () => null,
+        (error: SandboxRefused<"sandboxEnded">) => error.details.reason,
+      );
+      if (reason !== null) return reason;
+      await sleep(10);
+    }
   };
   assert.deepEqual([await end(suspended), await end(lost)], ["suspended", "worker_lost"]);
 });
@@ -378,4 +387,175 @@ test("a process without sandboxes refuses everything", async () => {
   assert.equal(NO_SANDBOXES.capacity, null);
   await assert.rejects(NO_SANDBOXES.create(sandboxRequest(), caller, null), refusedAs("sandboxesOff"));
   await assert.rejects(NO_SANDBOXES.find(randomUUID(), "account"), refusedAs("sandboxesOff"));
+});
+
+test("what programs of a sandbox do to each other is no error of the platform", async (t) => {
+  const { create, handle } = await started(t);
+  const living = await handle(await create());
+  const verdictOn = async (shell: string) => {
+    const { status, outcome } = await (await living.execute(shellRequest(shell))).ended;
+    return [status, outcome?.result.verdict, outcome?.result.errorMessage ?? ""] as const;
+  };
+  const expected = {
+    crowded: ["PLE", /^process limit of the sandbox \(256, for all of its programs\) reached/],
+    handles: ["AC", /^$/],
+    terminals: ["RE", /^no terminal is left in the sandbox/],
+    leaves: ["PLE", /no leaf for the step/],
+    killed: ["RE", /the parked program/],
+  } as const;
+  for (const [program, [verdict, message]] of Object.entries(expected)) {
+    const [status, actual, text] = await verdictOn(program);
+    assert.deepEqual([program, status, actual], [program, "completed", verdict]);
+    assert.match(text, message);
+  }
+});
+
+test("a kill whose report is lost is a kill and no error of the platform, and its output stays", async (t) => {
+  const { create, handle, engine } = await started(t);
+  const living = await handle(await create());
+  const run = await living.execute(shellRequest("sleep"));
+  await untilOutput(run, "ready");
+  for (const one of engine.boxes[0]?.attached ?? []) one.kill = () => one.lose();
+  await run.kill();
+  const { status, outcome } = await run.ended;
+  assert.deepEqual(
+    [status, outcome?.result.verdict, outcome?.result.signal, outcome?.output?.stdout.toString()],
+    ["completed", "SIG", 9, "ready"],
+  );
+});
+
+test("an execution that begins while the sandbox is being paused is refused, or waits until it is resumed", async (t) => {
+  const { create, handle, engine } = await started(t);
+  const living = await handle(await create());
+  const box = engine.boxes[0];
+  assert.ok(box);
+  const frozen = Promise.withResolvers<void>();
+  const pause = box.pause.bind(box);
+  box.pause = async () => {
+    await frozen.promise;
+    await pause();
+  };
+  // It has passed the checks of the service, and its step arrives when the box is frozen.
+  let tries = 0;
+  PROGRAMS.late = async ({ write }) => {
+    tries++;
+    if (box.isPaused) return { exitCode: null, failure: { step: "sandbox", object: "is paused", errno: 16 } };
+    void write("ran");
+    return {};
+  };
+  const attach = box.attach.bind(box);
+  const arrived = Promise.withResolvers<void>();
+  const attachable = Promise.withResolvers<void>();
+  box.attach = async () => {
+    arrived.resolve();
+    await attachable.promise;
+    const attached = await attach();
+    const run = attached.run.bind(attached);
+    attached.run = async (...args) => {
+      while (!box.isPaused && tries === 0) await sleep(1);
+      return await run(...args);
+    };
+    return attached;
+  };
+  const executing = living.execute(shellRequest("late"));
+  await arrived.promise;
+  attachable.resolve();
+  const run = await executing;
+  const pausing = living.pause();
+  await sleep(1);
+  await assert.rejects(living.execute(shellRequest("hello")), refusedAs("sandboxPaused"));
+  frozen.resolve();
+  await pausing;
+  while (tries === 0) await sleep(1);
+  assert.equal(run.execution.status, "running");
+  await living.resume();
+  const { outcome } = await run.ended;
+  assert.deepEqual([outcome?.result.verdict, outcome?.output?.stdout.toString(), tries], ["AC", "ran", 2]);
+});
+
+test("who asks at the same time gets the same measurement", async (t) => {
+  const { create, handle, engine } = await started(t);
+  const living = await handle(await create());
+  const box = engine.boxes[0];
+  assert.ok(box);
+  let asked = 0;
+  const answer = Promise.withResolvers<void>();
+  box.measure = async () => {
+    asked++;
+    await answer.promise;
+    return box.measured;
+  };
+  const all = Array.from({ length: 50 }, () => living.measure());
+  for (let n = 0; n < 50; n++) box.killForMemory();
+  answer.resolve();
+  await Promise.all(all);
+  assert.equal(asked, 1);
+});
+
+test("what fails because a sandbox ends at the same time is refused", async (t) => {
+  const { create, handle, engine } = await started(t);
+  const living = await handle(await create());
+  const box = engine.boxes[0];
+  assert.ok(box);
+  const lost = Promise.withResolvers<never>();
+  lost.promise.catch(() => {});
+  box.measure = () => lost.promise;
+  box.attach = () => lost.promise;
+  box.pause = () => lost.promise;
+  const asked = [living.measure(), living.execute(shellRequest("hello")), living.files.stat("x"), living.pause()];
+  const outcomes = Promise.allSettled(asked);
+  const ending = living.end();
+  lost.reject(new Error("the connection is gone"));
+  await ending;
+  for (const one of await outcomes) {
+    assert.equal(one.status, "rejected");
+    const { reason } = one as PromiseRejectedResult;
+    assert.ok(reason instanceof SandboxRefused, String(reason));
+  }
+});
+
+test("an end that could not be stored is stored later, and frees the quota of the account", async (t) => {
+  const { create, handle, store } = await started(t, { leaseMs: 300 });
+  const sandbox = await create();
+  const end = store.sandboxes.end.bind(store.sandboxes);
+  let fails = true;
+  store.sandboxes.end = (...args) => (fails ? Promise.reject(new Error("the disk is full")) : end(...args));
+  await (await handle(sandbox)).end();
+  assert.equal((await store.sandboxes.get(sandbox.id, sandbox.accountId))?.state, "running");
+  fails = false;
+  while ((await store.sandboxes.get(sandbox.id, sandbox.accountId))?.state !== "ended") await sleep(10);
+  assert.equal((await store.sandboxes.get(sandbox.id, sandbox.accountId))?.endReason, "client");
+});
+
+test("the store keeps the executions that ended last, within a size, and fewer after the end of the sandbox", async (t) => {
+  const { create, handle, store } = await started(t);
+  const sandbox = await create();
+  const living = await handle(sandbox);
+  const server = await living.execute(shellRequest("sleep"));
+  for (let n = 0; n < 18; n++) await (await living.execute(shellRequest("flood"))).ended;
+  await server.kill();
+  const numbers = async () => {
+    const page = await store.sandboxes.executions(sandbox.id, sandbox.accountId, { max: 100 });
+    return page?.executions.map(({ number }) => number).toReversed() ?? [];
+  };
+  const living1 = await numbers();
+  assert.ok(living1.includes(1) && living1.length >= 14 && living1.length <= 17, String(living1));
+  await living.end();
+  assert.deepEqual(await numbers(), [1, 17, 18, 19]);
+});
+
+test("the output of a terminal passes at a bounded rate", async (t) => {
+  const { create, handle } = await started(t);
+  const living = await handle(await create());
+  let waits = 0;
+  PROGRAMS.yes = async ({ write }) => {
+    for (let n = 0; n < 40; n++) {
+      const waiting = write("y\n".repeat(32_768));
+      if (waiting) waits++;
+      await waiting;
+    }
+    return {};
+  };
+  await (await living.execute(shellRequest("yes", { terminal: { rows: 24, cols: 80 } }))).ended;
+  assert.ok(waits >= 20, String(waits));
 });

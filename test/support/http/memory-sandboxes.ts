@@ -195,7 +195,7 @@ class MemoryExecution implements RunningExecution {
       outcome,
       processesLeft: 0,
     };
-    await this.#store.sandboxes.endExecution({ execution, dropTo: 0 });
+    await this.#store.sandboxes.endExecution({ execution, drop: [] });
     this.execution = execution;
     this.#end.resolve(execution);
     this.#woken.resolve();

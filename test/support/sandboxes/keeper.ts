@@ -18,7 +18,7 @@ export function newKeeper(options: Options): SandboxKeeper {
     languages: { resolve: () => undefined },
     worker: "here",
     capacity: { sandboxes: 8, memoryBytes: 4096 * MIB },
-    bufferBytes: 64 * MIB,
+    bufferBytes: 128 * MIB,
     leaseMs: 3_600_000,
     log: pino({ level: "silent" }),
     meter: NO_METER,

@@ -82,3 +82,21 @@ test("the hash of a request depends on each of its fields, and not on the order 
   ].map((change) => sandboxRequestHash({ ...request, ...change }));
   assert.equal(new Set([sandboxRequestHash(request), ...others]).size, 6);
 });
+
+test("a record has the beginning of long arguments and of a long command, and says so", () => {
+  const argv = (words: readonly string[]) =>
+    newExecution(created, 1, { ...shellRequest(""), kind: "argv", argv: words }, 1);
+  const shell = (command: string) => newExecution(created, 1, shellRequest(command), 1);
+  const short = argv(["a", "b".repeat(100), ""]);
+  assert.deepEqual([short.argv, short.truncated], [["a", "b".repeat(100), ""], false]);
+  assert.deepEqual([shell("x".repeat(4_096)).truncated, shell("x".repeat(4_097)).truncated], [false, true]);
+  const hostile = [
+    argv(Array(128).fill("\u0001".repeat(1_000))),
+    argv(Array(128).fill("")),
+    shell("\u{1f600}".repeat(16_384)),
+  ];
+  for (const { argv: words, shell: command } of hostile)
+    assert.ok(Buffer.byteLength(JSON.stringify(words ?? command)) <= 4_100);
+  assert.ok(hostile[2]?.shell?.isWellFormed() && hostile[2].truncated);
+  assert.deepEqual([hostile[1]?.argv?.length, hostile[0]?.truncated], [128, true]);
+});
