@@ -125,7 +125,8 @@ export class HttpServer {
       assignOwner(clients, request);
       const { submits = false } = request.routeOptions.config ?? {};
       const onlyReads = !submits && !WRITES.has(request.method);
-      if (request.routeOptions.config?.ofSandbox) sandboxRate.count(caller);
+      const { ofSandbox = false } = request.routeOptions.config ?? {};
+      if (ofSandbox) sandboxRate.count(caller, ofSandbox === "costly" || WRITES.has(request.method));
       else await countRequests(caller, dependencies, { onlyReads }).catch((error) => deferQuota(request, error));
       checkRoute(request);
       checkQuery(request);

@@ -170,7 +170,9 @@ class AttachedSocket {
         continue;
       }
       const { outcome } = event.execution;
-      await answers.admitFor(this.#socket.owner, this.#request, this.#reply)(outputBytes(outcome?.output));
+      // That of an execution of the store was reserved before it was read.
+      if (this.#followed.running)
+        await answers.admitFor(this.#socket.owner, this.#request, this.#reply)(outputBytes(outcome?.output));
       const ended = { type: "ended", execution: toLongExecutionRecord(event.execution) };
       const most = 6 * Math.max(longBytes(ended), 1_048_576);
       await this.#socket.inTime(() => this.#socket.sendPieces(jsonPieces(ended)), most);

@@ -32,7 +32,7 @@ const metadataField = z
   .record(z.string(), z.string())
   .describe(
     `Names and values by which the client finds its sandboxes: up to ${metadata.entries}, with names of up to ${metadata.keyCharacters} ` +
-      `and values of up to ${metadata.valueCharacters} characters`,
+      `and values of up to ${metadata.valueCharacters} characters, together up to ${metadata.bytes} bytes`,
   );
 const variables = (of: string, { entries, variableBytes, bytes }: typeof SANDBOX_BOUNDS.env) =>
   z

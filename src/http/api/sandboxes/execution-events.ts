@@ -187,7 +187,8 @@ export function sendExecution(
       } else {
         for (const stream of ["stdout", "stderr"] as const) yield* output(stream, decoders[stream].end());
         const { outcome } = event.execution;
-        await answers.admitFor(owner, request, reply)(outputBytes(outcome?.output));
+        // That of an execution of the store was reserved before it was read.
+        if (followed.running) await answers.admitFor(owner, request, reply)(outputBytes(outcome?.output));
         yield "event: ended\ndata: ";
         yield* jsonPieces(toLongExecutionRecord(event.execution));
         yield "\n\n";

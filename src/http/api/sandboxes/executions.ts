@@ -140,15 +140,16 @@ export const executions = route({
   description: "Lists the executions of a sandbox, newest first. The store has the last 1,000.",
   parameters: { path: { id: SANDBOX_ID }, query: PAGE },
   successes: { 200: { description: "A page of executions", body: executionsBody } },
-  errors: ["profileForbidden", "sandboxesOff"],
-  config: { ofSandbox: true },
+  errors: ["profileForbidden", "sandboxesOff", "noRoom"],
+  config: { ofSandbox: "costly" },
   handler: (services) => async (call) => {
-    const { caller, path, query } = call;
+    const { caller, path, query, owner, reply } = call;
     checkAllowed(caller, services);
     const { before, max } = pageOf(query);
     const page = await services.dependencies.store.sandboxes.executions(path.id, caller.accountId, { before, max });
     if (!page) throw clientError("sandboxNotFound", []);
-    return { executions: page.executions.map(toSummary), next: page.next === null ? null : String(page.next) };
+    const listed = { executions: page.executions.map(toSummary), next: page.next === null ? null : String(page.next) };
+    return await services.answers.send(owner, reply, listed);
   },
 });
 
@@ -172,7 +173,7 @@ export const execution = route({
       const ended = running && (await endOf(running, call, services));
       if (ended) return await send(ended, call, services);
     }
-    return await send(await storedExecution(call, services), call, services);
+    return await sendStored(call, services);
   },
 });
 
@@ -190,10 +191,21 @@ async function living(call: OfExecution, services: Services): Promise<SandboxHan
   }
 }
 
-/** @throws ClientError sandboxNotFound or executionNotFound. */
+/** Sends an execution of the store. */
+async function sendStored(call: OfExecution, services: Services) {
+  const found = await storedExecution(call, services);
+  return await services.answers.send(call.owner, call.reply, toLongExecutionRecord(found));
+}
+
+/**
+ * An execution of the store. Memory for its output is reserved, before that is read, until the response has been sent.
+ * @throws ClientError sandboxNotFound, executionNotFound or noRoom.
+ */
 async function storedExecution(call: OfExecution, services: Services): Promise<Execution> {
+  const { request, reply, owner, path } = call;
   const { id, accountId } = await stored(call, services);
-  const found = await services.dependencies.store.sandboxes.execution(id, accountId, call.path.number);
+  const admit = services.answers.admitFor(owner, request, reply);
+  const found = await services.dependencies.store.sandboxes.execution(id, accountId, path.number, admit);
   if (!found) throw clientError("executionNotFound", []);
   return found;
 }
@@ -278,8 +290,11 @@ async function act(
   return await ofSandbox(call, services, async (handle) => {
     const running = handle.execution(call.path.number);
     if (!running) {
-      await storedExecution(call, services);
-      throw clientError("executionEnded", []);
+      const { caller, path } = call;
+      const { store } = services.dependencies;
+      // Without its output, which would be read for nothing.
+      const page = await store.sandboxes.executions(path.id, caller.accountId, { before: path.number + 1, max: 1 });
+      throw clientError(page?.executions[0]?.number === path.number ? "executionEnded" : "executionNotFound", []);
     }
     await run(running);
     return toActed(running.execution);
@@ -358,7 +373,7 @@ export const killExecution = route({
   handler: (services) => async (call) =>
     await ofSandbox(call, services, async (handle) => {
       const running = handle.execution(call.path.number);
-      if (!running) return await send(await storedExecution(call, services), call, services);
+      if (!running) return await sendStored(call, services);
       await running.kill();
       return await send(await running.ended, call, services);
     }),

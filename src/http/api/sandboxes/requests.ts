@@ -65,7 +65,7 @@ export function toChange(given: z.output<typeof changeBody>): SandboxChange {
 /** @throws ClientError invalidRequest. */
 export function checkMetadata(metadata: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   checkMap("metadata", metadata);
-  const { entries, keyCharacters, valueCharacters } = SANDBOX_BOUNDS.metadata;
+  const { entries, keyCharacters, valueCharacters, bytes } = SANDBOX_BOUNDS.metadata;
   const pairs = Object.entries(metadata);
   if (pairs.length > entries) throw invalid("metadata", `more than ${entries} names`);
   for (const [name, value] of pairs) {
@@ -76,6 +76,8 @@ export function checkMetadata(metadata: Readonly<Record<string, string>>): Reado
     if (!isStorable(name) || !isStorable(value))
       throw invalid("metadata", "has U+0000 or half of a surrogate pair, which cannot be stored");
   }
+  if (pairs.reduce((sum, pair) => sum + Buffer.byteLength(pair.join("")), 0) > bytes)
+    throw invalid("metadata", `more than ${bytes} bytes`);
   return metadata;
 }
 

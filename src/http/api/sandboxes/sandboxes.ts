@@ -63,7 +63,7 @@ export const sandboxes = route({
     },
   },
   successes: { 200: { description: "A page of sandboxes", body: sandboxesBody } },
-  errors: ["profileForbidden", "sandboxesOff"],
+  errors: ["profileForbidden", "sandboxesOff", "noRoom"],
   handler: (services) => async (call) => {
     const { caller, query } = call;
     checkAllowed(caller, services);
@@ -71,7 +71,11 @@ export const sandboxes = route({
     const metadata = checkMetadata(Object.fromEntries(new URLSearchParams(query.metadata)));
     const which = { state: query.state, metadata, before, max };
     const page = await services.dependencies.store.sandboxes.list(caller.accountId, which);
-    return { sandboxes: page.sandboxes.map(toSandboxRecord), next: page.next === null ? null : String(page.next) };
+    const listed = {
+      sandboxes: page.sandboxes.map(toSandboxRecord),
+      next: page.next === null ? null : String(page.next),
+    };
+    return await services.answers.send(call.owner, call.reply, listed);
   },
 });
 
