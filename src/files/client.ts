@@ -35,6 +35,12 @@ const ABORT_MS = 5_000;
 /** Watchers get at most so many events per second. Beyond that, the kernel's queue in the sandbox fills, and the watcher gets `overflow`. */
 const EVENTS_PER_SECOND = 1_000;
 
+/** The most bytes of names and of targets of links in a page. The program ends a page at half of this. */
+const PAGE_BYTES = 512 * 1024;
+
+/** The most reports of progress in a second. The program sends one after thousands of entries. */
+const PROGRESS_PER_SECOND = 1_000;
+
 const TYPES: readonly FileType[] = ["file", "directory", "link", "other"];
 const EVENTS = ["created", "changed", "removed", "moved", "overflow"] as const;
 const ETAG = /^[0-9a-f]{1,16}-[0-9a-f]{1,16}-[0-9a-f]{1,16}$/;
@@ -79,11 +85,14 @@ export class FileClient implements SandboxFiles {
   async list(path: string, after: string | null, most: number) {
     const asked = this.#path(path);
     const from = after === null ? Buffer.alloc(0) : decodeCursor(after);
-    const wanted = Math.min(Math.max(1, Math.floor(most)), MAX_LIST_ENTRIES);
+    // Each entry has the path of the directory before its name.
+    const fitting = Math.floor(PAGE_BYTES / Buffer.byteLength(asked));
+    const wanted = Math.min(Math.max(1, Math.floor(most)), MAX_LIST_ENTRIES, fitting);
     return this.#ask(asked, async (dialogue) => {
       await dialogue.send("list", [u32(wanted), from, asked]);
       const entries: FileInfo[] = [];
       let last = from;
+      let bytes = 0;
       for (;;) {
         const answer = await afterProgress(dialogue);
         if (answer.type === "end") {
@@ -92,6 +101,8 @@ export class FileClient implements SandboxFiles {
         }
         if (answer.type !== "info" || entries.length === wanted) return broke(dialogue, "it sent too many entries");
         const { info, name } = dialogue.check(() => readEntry(answer, asked, last));
+        bytes += name.length + (info.target === undefined ? 0 : Buffer.byteLength(info.target));
+        if (bytes > PAGE_BYTES) return broke(dialogue, "it sent too long names");
         entries.push(info);
         last = name;
       }
@@ -411,12 +422,15 @@ function readEvent({ fields }: Answer, root: string): FileEvent {
 
 const below = (root: string, path: string) => (path === "" ? root : root === "/" ? `/${path}` : `${root}/${path}`);
 
-/** Skips reports of progress, of which a program may send as many as it likes for a bounded time. */
+/** Skips reports of progress, of which a program may send some for a bounded time. Each one is work for this process. */
 async function afterProgress(dialogue: Dialogue): Promise<Answer> {
   const started = performance.now();
+  let [second, count] = [started, 0];
   for (;;) {
     const answer = await dialogue.next(false);
     if (answer.type !== "progress") return answer;
+    if (performance.now() - second >= 1_000) [second, count] = [performance.now(), 0];
+    if (++count > PROGRESS_PER_SECOND) return broke(dialogue, "it reports progress without end");
     if (performance.now() - started > PROGRESS_MS) return broke(dialogue, "it did not end");
   }
 }
