@@ -1,13 +1,15 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createReadStream, createWriteStream } from "node:fs";
-import { mkdir, rename, rm, stat } from "node:fs/promises";
+import { rename, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Assay } from "../../client/typescript/src/assay.ts";
 import { OperatorError } from "../domain/operator-error.ts";
+import { escaped } from "./answer.ts";
 import { answered } from "./sandbox-connection.ts";
+import { unpack } from "./unpack.ts";
 
 /** A path in a sandbox. */
 interface Remote {
@@ -48,12 +50,10 @@ async function upload(client: Assay, from: string, { id, path }: Remote): Promis
 async function download(client: Assay, { id, path }: Remote, to: string): Promise<void> {
   const info = await answered(client.fileInfo(id, path));
   if (info.type === "directory") {
-    await mkdir(to, { recursive: true });
     const archive = await answered(client.readArchive(id, path));
-    // GNU tar makes no file outside of the directory: it removes leading slashes, refuses "..", and makes links last.
-    const tar = spawn("tar", ["-C", to, "--no-same-owner", "-xf", "-"], { stdio: ["pipe", "inherit", "inherit"] });
-    const [code] = await Promise.all([exitOf(tar), pipeline(Readable.fromWeb(archive as never), tar.stdin)]);
-    if (code !== 0) throw new OperatorError(`tar could not unpack all of ${path}`);
+    const left = await unpack(Readable.fromWeb(archive as never), to);
+    for (const one of left)
+      process.stderr.write(`assay: left out ${escaped(one)}, which leads out of the directory or is no file\n`);
     return;
   }
   const into = (await stat(to).catch(() => null))?.isDirectory() ? join(to, basename(path)) : to;

@@ -4,10 +4,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "ws";
 import type { Execution, ExecutionRequest } from "../../client/typescript/src/types.ts";
 import { OperatorError } from "../domain/operator-error.ts";
+import { escaped } from "./answer.ts";
 import { answered, type Connection } from "./sandbox-connection.ts";
 
 /** The size of a terminal whose size is unknown. */
 const [USUAL_ROWS, USUAL_COLS] = [24, 80];
+/** Ends the modes of a terminal in which a program may have left it: reports of the mouse and of pastes, the other screen, no cursor. */
+const USUAL_MODES = "\u001b[?1000;1002;1003;1004;1006;1049;2004l\u001b[?25h\u001b[0m";
 /** How long the service may take to close the connection after the end of an execution. */
 const CLOSE_MS = 5_000;
 
@@ -45,6 +48,7 @@ export async function shellIn(connection: Connection, id: string): Promise<numbe
   } finally {
     stdin.setRawMode(false);
     stdin.destroy(); // otherwise, it would keep this process alive
+    if (stdout.writable) stdout.write(USUAL_MODES);
   }
 }
 
@@ -105,7 +109,7 @@ function attach({ url, key, ca }: Connection, id: string, number: number): Attac
 /** @throws OperatorError if the execution has no exit code, because the platform failed. */
 function exitCodeOf({ result }: Execution): number {
   const { exit_code: code, signal, verdict, error_message: text } = result;
-  if (verdict !== "AC" && text !== null) process.stderr.write(`assay: ${verdict}: ${text}\n`);
+  if (verdict !== "AC" && text !== null) process.stderr.write(`assay: ${verdict}: ${escaped(text)}\n`);
   if (code !== null) return code;
   return signal === null ? 1 : 128 + Math.min(signal, Math.max(...Object.values(constants.signals)));
 }

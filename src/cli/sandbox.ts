@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { escaped } from "./answer.ts";
+import { escaped, toJson } from "./answer.ts";
 import { wholeNumber } from "./option-values.ts";
 import { answered, connection } from "./sandbox-connection.ts";
 import { copy } from "./sandbox-copy.ts";
@@ -126,7 +126,7 @@ async function list({ all, json }: { readonly all?: boolean; readonly json?: boo
       const { id, state, end_reason: reason, timestamps, metadata } = one;
       const words = Object.entries(metadata).map(([name, value]) => escaped(`${name}=${value}`));
       const line = [id, state, reason ?? "-", timestamps.created_at, ...words].join("  ");
-      process.stdout.write(`${json ? JSON.stringify(one) : line}\n`);
+      process.stdout.write(`${json ? toJson(one) : line}\n`);
     }
     before = page.next;
   } while (before !== null);
