@@ -15,9 +15,9 @@ name=$(basename -- "$1" | jq -Rr @uri)
 api -o /dev/null -T "$1" "$sandbox/files?path=$name"
 record=$(jq -n --arg shell "$2" '{$shell}' | api "$sandbox/executions" --json @-)
 # An execution that takes longer than 30 s goes on.
-while [ "$(echo "$record" | jq -r .status)" = running ]; do
-  record=$(api "$sandbox/executions/$(echo "$record" | jq .number)?wait=true")
+while [ "$(printf '%s\n' "$record" | jq -r .status)" = running ]; do
+  record=$(api "$sandbox/executions/$(printf '%s\n' "$record" | jq .number)?wait=true")
 done
-echo "$record" | jq -rj .output.stdout
-echo "$record" | jq -rj .output.stderr >&2
-exit "$(echo "$record" | jq '.result.exit_code // (128 + (.result.signal // 0))')"
+printf '%s\n' "$record" | jq -rj .output.stdout
+printf '%s\n' "$record" | jq -rj .output.stderr >&2
+exit "$(printf '%s\n' "$record" | jq '.result.exit_code // (128 + (.result.signal // 0))')"
