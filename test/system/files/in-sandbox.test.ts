@@ -95,6 +95,11 @@ describe("the file program in a sandbox", () => {
       await assert.rejects(files.write(path, body("x"), {}), { code: "permission" });
     }
     await assert.rejects(files.remove("/usr", true), { code: "permission" });
+    // A program that its user may not read is not dumpable when it starts, so that nobody can open its pipes in /proc.
+    assert.equal(
+      await shell("stat -c %a /opt/assay/files; test -r /opt/assay/files || echo unreadable"),
+      "711\nunreadable\n",
+    );
     await assert.rejects(files.read("/dev/null", null), { code: "notRegular" });
   });
 
