@@ -124,7 +124,7 @@ export class Run implements RunningExecution {
   /** Passes input on, in order. What waits is bounded, because the program decides when it reads. */
   async #give(bytes: Buffer): Promise<void> {
     this.#mustRun();
-    if (!this.#options.steps.execute.live || this.#isInputOver) throw new SandboxRefused("takesNoInput");
+    if (!this.#options.steps.takesInput || this.#isInputOver) throw new SandboxRefused("takesNoInput");
     const most = EXECUTION_BOUNDS.waitingInputBytes;
     if (this.#waitingBytes + bytes.length > most) throw new SandboxRefused("inputFull", { bytes: most });
     this.#waitingBytes += bytes.length;
@@ -222,6 +222,7 @@ export class Run implements RunningExecution {
     });
     if (isProgram) {
       this.#state = "running";
+      if (!steps.takesInput) void taken.box.input(Buffer.alloc(0));
       this.#started.resolve();
     }
     const report = await running.finally(() => {

@@ -30,6 +30,8 @@ export interface ExecutionSteps {
   /** Whether `prepare` compiles: then a failure is that of the compiler. */
   readonly compiles: boolean;
   readonly execute: BoxStep;
+  /** Whether the program takes more input than that of the request. */
+  readonly takesInput: boolean;
   /** The directory of the code, which is removed afterwards; null if there is none. */
   readonly codeDirectory: string | null;
 }
@@ -87,12 +89,14 @@ export function stepsOf(
     ...request.env,
   });
   const cwd = directoryOf(request.cwd);
+  const takesInput = openInput || terminal !== null;
   const step = (command: readonly string[], own?: Readonly<Record<string, string>>): BoxStep => ({
     command,
     env: env(own),
     limits,
     stdin,
-    live: openInput || terminal !== null,
+    // Also without open input, because only such a step takes signals. Then its input ends after the bytes of the request.
+    live: true,
     cwd,
     terminal,
     leaveProcesses: background,
@@ -100,10 +104,15 @@ export function stepsOf(
     paced: terminal !== null,
   });
   if (kind === "argv") {
-    return { execute: step(request.argv ?? []), compiles: false, codeDirectory: null };
+    return { execute: step(request.argv ?? []), compiles: false, takesInput, codeDirectory: null };
   }
   if (kind === "shell") {
-    return { execute: step(["/bin/bash", "-c", request.shell ?? ""]), compiles: false, codeDirectory: null };
+    return {
+      execute: step(["/bin/bash", "-c", request.shell ?? ""]),
+      compiles: false,
+      takesInput,
+      codeDirectory: null,
+    };
   }
   if (!language) throw new Error("code without a language");
   const directory = `/tmp/code-${number}`;
@@ -125,6 +134,7 @@ export function stepsOf(
   return {
     prepare,
     compiles: compile !== null,
+    takesInput,
     execute: isMoved ? execute : { ...execute, cwd: directory },
     codeDirectory: directory,
   };

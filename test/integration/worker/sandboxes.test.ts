@@ -120,7 +120,9 @@ test("input, its end and signals reach the program in order; then they are refus
   const deaf = await living.execute(shellRequest("sleep"));
   await assert.rejects(deaf.input(Buffer.from("x")), refusedAs("takesNoInput"));
   await assert.rejects(deaf.resize(9, 9), refusedAs("noTerminal"));
-  const trap = await living.execute(shellRequest("trap", { openInput: true }));
+  const given = await living.execute(shellRequest("cat", { stdin: Buffer.from("all") }));
+  assert.equal((await outputOf(given)).stdout, "all");
+  const trap = await living.execute(shellRequest("trap"));
   await untilOutput(trap, "ready");
   await trap.signal("SIGTERM");
   assert.equal((await outputOf(trap)).stdout, "ready 15");

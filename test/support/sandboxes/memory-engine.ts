@@ -188,7 +188,8 @@ class Running {
     this.#step = step;
     this.#onOutput = onOutput;
     this.#lost.promise.catch(() => {});
-    if (!step.live) this.#inputs.push(...(step.stdin.length > 0 ? [step.stdin, null] : [null]));
+    if (step.stdin.length > 0) this.#inputs.push(step.stdin);
+    if (!step.live) this.#inputs.push(null);
   }
 
   async report(program: Program): Promise<BoxReport> {

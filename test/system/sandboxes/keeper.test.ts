@@ -126,7 +126,7 @@ test("a terminal talks with its client; input, signals and kills reach other exe
     await cat.endInput();
     assert.equal(text(await cat.ended).stdout, "one two");
     const trap = await living.execute(
-      shellRequest("trap 'echo got; exit 5' TERM; echo ready; while :; do sleep 0.05; done", { openInput: true }),
+      shellRequest("trap 'echo got; exit 5' TERM; echo ready; while :; do sleep 0.05; done"),
     );
     await untilOutput(trap, "ready");
     await trap.signal("SIGTERM");
@@ -211,5 +211,38 @@ test("files are written and read with the rights of the sandbox, and a request f
     await living.resume();
     await living.files.remove("data", true);
     assert.equal(text(await run(living, "ls")).stdout, "");
+  });
+});
+
+test("what other programs of the sandbox have, and pauses, are no errors of the platform", async () => {
+  await inSandbox(
+    async (living) => {
+      await run(living, "for i in $(seq 24); do sleep 100 >/dev/null 2>&1 & done", { background: true });
+      const crowded = await run(living, "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 1 & done; wait");
+      assert.equal(crowded.status, "completed", crowded.outcome?.result.errorMessage ?? "");
+    },
+    { limits: { ...sandboxRequest().limits, processes: 32 } },
+  );
+  await inSandbox(async (living) => {
+    const over = new AbortController();
+    const pausing = (async () => {
+      while (!over.signal.aborted) {
+        await living.pause();
+        await living.resume();
+        await sleep(3);
+      }
+    })();
+    const verdicts: unknown[] = [];
+    while (verdicts.length < 60) {
+      const ended = await run(living, "true").catch((error: unknown) => {
+        if (!SandboxRefused.is(error, "sandboxPaused")) throw error;
+        return null;
+      });
+      if (ended) verdicts.push(ended.outcome?.result.verdict);
+      else await sleep(1);
+    }
+    over.abort();
+    await pausing;
+    assert.deepEqual(new Set(verdicts), new Set(["AC"]));
   });
 });
