@@ -1,4 +1,4 @@
-/** The kinds of entries in the audit trail: changes by commands and people, signing in, and reads of programs by administrators. */
+/** The kinds of entries in the audit trail: changes by commands and people, signing in, and reads of programs and sandboxes by administrators. */
 export const AUDIT_ACTIONS = [
   "account.create",
   "account.rename",
@@ -42,6 +42,10 @@ export const AUDIT_ACTIONS = [
   "submission.cancel",
   "judgement.read",
   "judgement.cancel",
+  "sandbox.read",
+  "sandbox.pause",
+  "sandbox.resume",
+  "sandbox.end",
 ] as const;
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];

@@ -144,8 +144,11 @@ export interface LongRecord extends RecordWithoutOutput {
   };
 }
 
-/** A record without its output, as explanations use it. */
+/** A record without its output. */
 export type RecordWithoutOutput = Omit<SubmissionRecord, "output">;
+
+/** The end of a run, of a submission or in a sandbox, as explanations use it. */
+export type RunRecord = Pick<SubmissionRecord, "result" | "metrics" | "evidence">;
 
 /** @returns the record in the present state of the submission. */
 export function toLongRecord(submission: Submission): LongRecord {

@@ -34,6 +34,7 @@ import { backup } from "./schema/backup.ts";
 import { migrate } from "./schema/migrate.ts";
 import { restore } from "./schema/restore.ts";
 import { judgementSearch } from "./search/judgements.ts";
+import { sandboxSearch } from "./search/sandboxes.ts";
 import { submissionSearch } from "./search/submissions.ts";
 import type { Store } from "./store.ts";
 import { queueStore } from "./submissions/drop.ts";
@@ -128,6 +129,7 @@ function composeStore(database: Database, now: () => number, steady: () => numbe
     submissionSearch: submissionSearch(database, reads),
     foreign: foreignSubmissionStore(database, reads),
     judgementSearch: judgementSearch(database, reads),
+    sandboxSearch: sandboxSearch(database, reads),
     history: historyStore(database, transactions, reads, now),
     live: liveStore(database, transactions, notifier),
     liveInput: liveInputStore(database, transactions, notifier),

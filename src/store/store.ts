@@ -21,6 +21,7 @@ import type { ProblemStore } from "./problems/problems.ts";
 import type { QuotaStore } from "./quota/quota.ts";
 import type { SandboxStore } from "./sandboxes/sandboxes.ts";
 import type { JudgementSearchStore } from "./search/judgements.ts";
+import type { SandboxSearchStore } from "./search/sandboxes.ts";
 import type { SubmissionSearchStore } from "./search/submissions.ts";
 import type { QueueStore } from "./submissions/drop.ts";
 import type { RetentionStore } from "./submissions/purge.ts";
@@ -56,6 +57,7 @@ export interface Store {
   readonly retention: RetentionStore;
   readonly submissionSearch: SubmissionSearchStore;
   readonly judgementSearch: JudgementSearchStore;
+  readonly sandboxSearch: SandboxSearchStore;
   readonly history: HistoryStore;
   readonly live: LiveStore;
   readonly liveInput: LiveInputStore;

@@ -1,10 +1,10 @@
 import { CAUSES, type Cause, LIMIT_CAUSES, type LimitCause, type StepCause } from "../causes.ts";
 import type { RunStats } from "../outcome.ts";
-import type { RecordWithoutOutput } from "../record.ts";
+import type { RunRecord } from "../record.ts";
 import type { ExplainedRun, Explanation } from "./facts.ts";
 
 /** Explains the verdict of a record by its row in the table of causes. @returns null for a submission that has not ended. */
-export function explain(record: RecordWithoutOutput, runStats?: RunStats): Explanation | null {
+export function explain(record: RunRecord, runStats?: RunStats): Explanation | null {
   const cause = record.result.cause as Cause | null;
   if (cause === null) return null;
   const facts: ExplainedRun = { record, runStats, group: record.evidence?.limits.cgroup };

@@ -1,5 +1,5 @@
 import type { RunStats } from "../outcome.ts";
-import type { RecordWithoutOutput } from "../record.ts";
+import type { RunRecord } from "../record.ts";
 import { signalText } from "./signals.ts";
 import { bytesText, secondsText } from "./units.ts";
 
@@ -13,10 +13,10 @@ export interface Explanation {
 
 /** What an explanation can say. */
 export interface ExplainedRun {
-  readonly record: RecordWithoutOutput;
+  readonly record: RunRecord;
   readonly runStats: RunStats | undefined;
   /** The limits and counters of the cgroup of the step that decided the verdict; undefined without evidence. */
-  readonly group: NonNullable<RecordWithoutOutput["evidence"]>["limits"]["cgroup"] | undefined;
+  readonly group: NonNullable<RunRecord["evidence"]>["limits"]["cgroup"] | undefined;
 }
 
 /* Parts of sentences that several explanations share. */

@@ -1,5 +1,5 @@
 import { EVIDENCE_FACTS, type EvidenceRecord } from "../evidence-facts.ts";
-import { rowsOf } from "../facts.ts";
+import { type Facts, rowsOf } from "../facts.ts";
 import { bytesText, secondsText } from "./units.ts";
 
 /** A field of the evidence with its meaning. */
@@ -12,8 +12,12 @@ export interface Proof {
 
 /** Every field of the evidence with its value, in the record's order. */
 export function proofs(evidence: EvidenceRecord | null): Proof[] {
-  if (!evidence) return [];
-  return [...rowsOf(EVIDENCE_FACTS, evidence)].map(({ field, value, meaning }) => ({
+  return evidence ? proofsOf(EVIDENCE_FACTS, evidence) : [];
+}
+
+/** Every fact that has a value, in the order of the facts. */
+export function proofsOf(facts: Facts, values: object): Proof[] {
+  return [...rowsOf(facts, values)].map(({ field, value, meaning }) => ({
     field,
     value: valueText(field, value),
     meaning,

@@ -1,6 +1,6 @@
 import { CAUSES, type CauseRow, type StepCause } from "../causes.ts";
 import type { Outcome, RunStats } from "../outcome.ts";
-import type { RecordWithoutOutput } from "../record.ts";
+import type { RunRecord } from "../record.ts";
 
 /** How much of a limit the program used. */
 export interface Usage {
@@ -15,7 +15,7 @@ export interface Usage {
 /**
  * How much the execute step used of its limits; empty if there was no execute step. Values that an old record does not have are absent.
  */
-export function usage({ result, metrics, evidence }: RecordWithoutOutput, runStats?: RunStats): Usage[] {
+export function usage({ result, metrics, evidence }: RunRecord, runStats?: RunStats): Usage[] {
   if (!evidence || metrics.wall_time_secs === null || metrics.cpu_time_secs === null) return [];
   const { cgroup } = evidence.limits;
   const execute = runStats?.execute;

@@ -30,6 +30,8 @@ import { Provider } from "./provider.ts";
 import { providerRoutes } from "./provider-routes.ts";
 import { addDashboardRoutes, type DashboardRoute } from "./route.ts";
 import { runPartRoutes } from "./run-parts.ts";
+import { sandboxLiveRoutes } from "./sandbox-live.ts";
+import { sandboxRoutes } from "./sandboxes.ts";
 import type { SessionGuard } from "./session.ts";
 import { settingsRoutes } from "./settings.ts";
 import { signInRoutes } from "./sign-in.ts";
@@ -64,6 +66,8 @@ export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
   ...compareRoutes,
   ...judgementLiveRoutes,
   ...problemRoutes,
+  ...sandboxRoutes,
+  ...sandboxLiveRoutes,
   ...healthRoutes,
   ...projectRoutes,
   ...keyRoutes,

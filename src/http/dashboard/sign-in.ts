@@ -54,7 +54,7 @@ export const signInRoutes: readonly DashboardRoute[] = [
 
 /** The response about the session of the request, which may have begun with this request. */
 export async function sessionOf(
-  { dependencies: { store, ownAuthority }, provider }: DashboardServices,
+  { dependencies: { store, ownAuthority, sandboxes }, provider }: DashboardServices,
   { person }: FastifyRequest,
 ): Promise<Session> {
   return {
@@ -63,6 +63,7 @@ export async function sessionOf(
     provider: provider && `Sign in with ${provider.name}`,
     version: VERSION,
     authority: person && ownAuthority,
+    hasSandboxes: person !== null && sandboxes.capacity !== null,
   };
 }
 

@@ -177,7 +177,7 @@ export async function findOwn(store: Store, request: FastifyRequest): Promise<Fo
 export async function noteReading(
   store: Store,
   request: FastifyRequest,
-  action: "submission.read" | "judgement.read",
+  action: "submission.read" | "judgement.read" | "sandbox.read",
   { id, account }: Pick<FoundSubmission, "id" | "account">,
 ): Promise<void> {
   const { administrator, email } = personOf(request);

@@ -50,7 +50,7 @@ export type AuditStore = ReturnType<typeof auditStore>;
 export function auditStore({ db }: Database, transactions: Transactions, reads: AccountReads, now: () => number) {
   return {
     /**
-     * Adds an entry when an administrator reads a submission or a judgement, at most once per hour for the same administrator and the same
+     * Adds an entry when an administrator reads a submission, a judgement or a sandbox, at most once per hour for the same administrator and the same
      * object.
      */
     async noteReading({
@@ -60,7 +60,7 @@ export function auditStore({ db }: Database, transactions: Transactions, reads: 
       subject,
       accountId,
     }: {
-      readonly action: "submission.read" | "judgement.read";
+      readonly action: "submission.read" | "judgement.read" | "sandbox.read";
       readonly actor: string;
       readonly address: string;
       readonly subject: string;
@@ -78,6 +78,19 @@ export function auditStore({ db }: Database, transactions: Transactions, reads: 
       if (noted) return;
       const entry = { subject, accountId, address, detail: {} };
       await transactions.run((trx) => addAuditEntry(trx, { atMs, actor, action, ...entry }));
+    },
+
+    /**
+     * Adds an entry for a change that is not one of the database, such as the pause of a sandbox. It is stored before the change is made, so
+     * that no change lacks its entry.
+     */
+    async noteChange(change: {
+      readonly action: "sandbox.pause" | "sandbox.resume" | "sandbox.end";
+      readonly actor: AuditActor;
+      readonly subject: string;
+      readonly accountId: string;
+    }): Promise<void> {
+      await transactions.run((trx) => addAuditEntry(trx, { ...change, atMs: now(), detail: {} }));
     },
 
     /**

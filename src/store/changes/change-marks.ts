@@ -10,6 +10,8 @@ export interface Marks {
   readonly deliveries: string;
   /** Changes with each audit entry, such as a change of a project, key, endpoint or problem. */
   readonly settings: string;
+  /** Changes when a sandbox is created, is paused or resumed, or ends. */
+  readonly sandboxes: string;
 }
 
 const HOUR_MS = 3_600_000;
@@ -19,7 +21,7 @@ const HOUR_MS = 3_600_000;
  * not matter. @param accountIds null for all accounts.
  */
 export async function readMarks(db: Kysely<Schema>, accountIds: readonly string[] | null): Promise<Marks> {
-  if (accountIds?.length === 0) return { runs: "", deliveries: "", settings: "" };
+  if (accountIds?.length === 0) return { runs: "", deliveries: "", settings: "", sandboxes: "" };
   const among = accountIds ?? undefined;
   const pending = (await waiting(among).execute(db)).rows.map((row) => Number(row.pending));
   const running = (await runningNow(among).execute(db)).rows.map((row) => Number(row.amount));
@@ -29,6 +31,7 @@ export async function readMarks(db: Kysely<Schema>, accountIds: readonly string[
     runs: [ends?.submission, sum(pending), sum(running)].join(),
     deliveries: [ends?.delivery, due?.amount, due?.next_at].join(),
     settings: String(ends?.entry),
+    sandboxes: [ends?.sandbox, ...Object.values((await livingNow(accountIds).execute(db)).rows[0] ?? {})].join(),
   };
 }
 
@@ -51,24 +54,31 @@ interface Last {
   readonly submission: number | string | null;
   readonly delivery: number | string | null;
   readonly entry: number | string | null;
+  readonly sandbox: number | string | null;
 }
 
 /** Selects the numbers of the last rows of accounts. The last row of each account is at the end of the account's part of an index. */
 const lastOf = (accountIds: readonly string[] | null): RawBuilder<Last> => {
   if (!accountIds)
     return sql`select (select max(seq) from submissions) as submission, (select max(seq) from deliveries) as delivery,
-      (select max(seq) from audit) as entry`;
+      (select max(seq) from audit) as entry, (select max(seq) from sandboxes) as sandbox`;
   const ids = sql.join(accountIds);
   const most = sql.lit(Number.MAX_SAFE_INTEGER);
   // The condition and the order have both columns, so that no plan can read the rows of all accounts by `seq` alone.
-  const last = (table: "submissions" | "audit") => sql`(select seq from ${sql.table(table)}
+  const last = (table: "submissions" | "audit" | "sandboxes") => sql`(select seq from ${sql.table(table)}
     where (account_id, seq) >= (accounts.id, 0) and (account_id, seq) < (accounts.id, ${most})
     order by account_id desc, seq desc limit 1)`;
-  return sql`select max(${last("submissions")}) as submission, max(${last("audit")}) as entry,
+  return sql`select max(${last("submissions")}) as submission, max(${last("audit")}) as entry, max(${last("sandboxes")}) as sandbox,
     (select max((select max(seq) from deliveries where endpoint_id = endpoints.id)) from endpoints
       join projects on projects.id = endpoints.project_id where projects.account_id in (${ids})) as delivery
     from accounts where accounts.id in (${ids})`;
 };
+
+/** Selects sums that differ whenever other sandboxes live or are paused. An index has only the sandboxes that have not ended. */
+const livingNow = (accountIds: readonly string[] | null): RawBuilder<Record<string, unknown>> => sql`
+  select count(*) as living, sum(seq) as rows,
+    sum(case state when 'paused' then seq when 'creating' then -seq else 0 end) as states
+  from sandboxes where ended_at is null ${accountIds ? sql`and account_id in (${sql.join(accountIds)})` : sql``}`;
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, one) => total + one, 0);

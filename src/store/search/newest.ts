@@ -287,7 +287,7 @@ async function seqAt(db: Kysely<Schema>, table: Table, ms: number): Promise<numb
 }
 
 /** Adds the names of account, key and project to each row; the id of an object stands for a name that cannot be found. */
-export async function withNames<Row extends SharedRow>(
+export async function withNames<Row extends Pick<SharedRow, "account_id" | "key_id" | "project_id">>(
   db: Kysely<Schema>,
   rows: readonly Row[],
 ): Promise<{ readonly row: Row; readonly names: { account: Named; project: Named | null; key: Named } }[]> {

@@ -2,6 +2,7 @@ import type { Judgement, JudgementVerdict, TestState } from "../../domain/judgem
 import type { ProfileName } from "../../domain/limits.ts";
 import type { Verdict } from "../../domain/outcome.ts";
 import type { Samples } from "../../domain/samples.ts";
+import type { Sandbox, SandboxState } from "../../domain/sandboxes/sandbox.ts";
 import type { Program, Status, Submission } from "../../domain/submission.ts";
 
 export interface Named {
@@ -122,4 +123,23 @@ export interface Total {
   readonly matches: number;
   /** Whether all rows were counted. If not, there may be further matches among older rows. */
   readonly isWhole: boolean;
+}
+
+/** A sandbox with the names of its owners. */
+export interface FoundSandbox {
+  readonly sandbox: Sandbox;
+  readonly account: Named;
+  readonly project: Named | null;
+  readonly key: Named;
+}
+
+/** A search for sandboxes, newest first. Each condition that is undefined does not restrict the search. */
+export interface SandboxSearch {
+  /** Only sandboxes of these accounts; null for all accounts. */
+  readonly accountIds: readonly string[] | null;
+  readonly projectId?: string | undefined;
+  readonly state?: SandboxState | undefined;
+  /** `next` of the search that this one continues. */
+  readonly before?: number | undefined;
+  readonly max: number;
 }

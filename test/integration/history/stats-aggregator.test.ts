@@ -55,7 +55,7 @@ function storeOf(history: Partial<HistoryStore>) {
     readOf: async () => [],
     deliveries: async () => [],
     failing: async () => [],
-    marks: async () => ({ runs: "", deliveries: "", settings: "" }),
+    marks: async () => ({ runs: "", deliveries: "", sandboxes: "", settings: "" }),
     totalsMark: async () => "",
     load: async () => [],
   };

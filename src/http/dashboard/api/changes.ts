@@ -16,6 +16,8 @@ export const TOPICS = {
   deliveries: 1,
   /** Projects, keys, endpoints, problems. */
   settings: 1,
+  /** Which sandboxes there are, and their states. */
+  sandboxes: 1,
   /** Use of keys in the last minute. It changes until a minute after the last run. */
   usage: 5,
   /** Charts and totals. */

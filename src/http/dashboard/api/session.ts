@@ -12,6 +12,8 @@ export interface Session {
    * has no certificate of that authority, or nobody is signed in.
    */
   readonly authority: string | null;
+  /** Whether this service has sandboxes. False if nobody is signed in. */
+  readonly hasSandboxes: boolean;
 }
 
 export interface Person {

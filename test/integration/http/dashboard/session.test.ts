@@ -10,7 +10,8 @@ test("without a cookie there is no person, and an empty service is reported", as
   const running = await startHttp(t);
   const { status, json } = await running.ask({ path: SESSION, key: null });
   assert.equal(status, 200);
-  assert.deepEqual(json, { person: null, hasNoPeople: true, provider: null, version: json.version, authority: null });
+  const nobody = { person: null, hasNoPeople: true, provider: null, authority: null, hasSandboxes: false };
+  assert.deepEqual(json, { ...nobody, version: json.version });
   await signedIn(running, "ada@example.com", "administrator");
   assert.equal((await running.ask({ path: SESSION, key: null })).json.hasNoPeople, false);
 });

@@ -1,0 +1,104 @@
+import type { Execution } from "../../../domain/sandboxes/execution.ts";
+import type { SandboxMeasurement } from "../../../domain/sandboxes/host.ts";
+import type { Sandbox, SandboxState } from "../../../domain/sandboxes/sandbox.ts";
+import type { TestRun } from "./judgements.ts";
+import type { AccountRef } from "./session.ts";
+import type { Proof } from "./submissions.ts";
+
+/** GET /sandboxes?account=&project=&state=&before=NEXT&limit=100 → SandboxList, newest first. */
+export interface SandboxList {
+  readonly sandboxes: readonly SandboxRow[];
+  /** The value of `before` for the next page; null if there is none. A page can have fewer rows than asked for although there is a next one. */
+  readonly next: string | null;
+  /** How many sandboxes this service can have at the same time; null if it has none, because they are off. */
+  readonly capacity: number | null;
+}
+
+export interface SandboxRow {
+  readonly id: string;
+  readonly state: SandboxState;
+  /** Why it ended, in words; null until then. */
+  readonly ended: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly memoryBytes: number;
+  readonly account: AccountRef;
+  readonly project: { readonly id: string; readonly name: string } | null;
+  readonly key: { readonly id: string; readonly name: string };
+  readonly createdAt: string;
+  readonly startedAt: string | null;
+  /** When its lifetime is over; null before its start. */
+  readonly expiresAt: string | null;
+  readonly endedAt: string | null;
+}
+
+/**
+ * GET /sandboxes/:id → SandboxDetail.
+ * GET /sandboxes/:id/live → text/event-stream. It sends the event `state` (SandboxDetail) at the start and after each change, `alive` without
+ * a change, and, when the sandbox has ended, `ended` with the last SandboxDetail.
+ * POST /sandboxes/:id/pause, …/resume and …/end → SandboxDetail.
+ */
+export interface SandboxDetail {
+  readonly row: SandboxRow;
+  readonly limits: Sandbox["limits"];
+  readonly lifetimeSecs: number;
+  readonly idleSecs: number;
+  /** What it uses now; null unless it lives in the process that responds. */
+  readonly use: SandboxUse | null;
+  /** The newest executions. */
+  readonly executions: Executions;
+  /** The controls of its box, and after its end the evidence of the teardown. */
+  readonly proofs: readonly Proof[];
+}
+
+export interface SandboxUse extends SandboxMeasurement {
+  /** When this was measured, in milliseconds since the epoch. */
+  readonly atMs: number;
+}
+
+/** GET /sandboxes/:id/executions?before=NEXT → Executions, newest first. */
+export interface Executions {
+  readonly executions: readonly ExecutionRow[];
+  readonly next: string | null;
+}
+
+export interface ExecutionRow extends Pick<Execution, "number" | "kind" | "background" | "hasTerminal" | "status"> {
+  /** The beginning of the program with its arguments, or of the shell command; the language of code. */
+  readonly command: string;
+  readonly verdict: string | null;
+  readonly cause: string | null;
+  readonly startedAt: string;
+  readonly completedAt: string | null;
+  readonly wallMs: number | null;
+  readonly cpuMs: number | null;
+  readonly memoryBytes: number | null;
+  /** Processes that the main program left; null while it runs, and if nothing is known. */
+  readonly processesLeft: number | null;
+}
+
+/**
+ * GET /sandboxes/:id/executions/:number → ExecutionDetail. GET /sandboxes/:id/executions/:number/output/STREAM, where STREAM is `stdout` or
+ * `stderr` → the bytes, as a download.
+ */
+export interface ExecutionDetail {
+  readonly row: ExecutionRow;
+  /** The whole program with its arguments, or shell command; the language of code. */
+  readonly command: string;
+  readonly cwd: string;
+  readonly key: { readonly id: string; readonly name: string };
+  /** Null until it has ended. */
+  readonly run: ExecutionRun | null;
+}
+
+/** How an execution ended. The outputs are whole, up to the output limit; null if they are not stored. */
+export interface ExecutionRun extends Omit<TestRun, "stdout" | "stderr"> {
+  readonly stdout: string | null;
+  readonly stderr: string | null;
+}
+
+/**
+ * GET /sandboxes/:id/executions/:number/live → text/event-stream: the output so far, then further output, and in the end `ended`. `at` is
+ * the offset of `text` in the stream, in bytes.
+ */
+export type ExecutionLiveEvent =
+  | { readonly event: "stdout" | "stderr"; readonly data: { readonly at: number; readonly text: string } }
+  | { readonly event: "ended"; readonly data: ExecutionDetail };

@@ -1,0 +1,179 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { clientError } from "../../domain/error.ts";
+import type { Execution } from "../../domain/sandboxes/execution.ts";
+import type { SandboxHandle } from "../../domain/sandboxes/host.ts";
+import { SANDBOX_STATES } from "../../domain/sandboxes/sandbox.ts";
+import type { FoundSandbox } from "../../store/search/types.ts";
+import type { Store } from "../../store/store.ts";
+import { ownerOf } from "../access/caller.ts";
+import { sendBytes } from "../api/result.ts";
+import { outputBytes } from "../api/sandboxes/execution-events.ts";
+import { refusing } from "../api/sandboxes/of-sandbox.ts";
+import type { Executions, SandboxDetail, SandboxList } from "./api/sandboxes.ts";
+import { idText } from "./authorize.ts";
+import { accountsFor, cursor, listed } from "./pagination.ts";
+import { type DashboardRoute, type DashboardServices, dashboardRoute } from "./route.ts";
+import { toExecutionDetail, toExecutions, toSandboxRow } from "./sandbox-detail.ts";
+import { EXECUTIONS, SandboxWatch } from "./sandbox-watch.ts";
+import { personOf } from "./session.ts";
+import { noteReading } from "./submissions.ts";
+
+const listQuery = listed.extend({
+  before: cursor.optional(),
+  project: idText.optional(),
+  state: z.enum(SANDBOX_STATES).optional(),
+});
+const executionsQuery = z.strictObject({ before: cursor.optional() });
+const executionNumber = z.string().regex(/^\d{1,9}$/);
+const streamName = z.enum(["stdout", "stderr"]);
+
+const watches = new WeakMap<DashboardServices["dependencies"], SandboxWatch>();
+
+/** The watch that all routes of a server share. */
+export function watchOf({ dependencies }: DashboardServices): SandboxWatch {
+  const watch = watches.get(dependencies) ?? new SandboxWatch(dependencies);
+  watches.set(dependencies, watch);
+  return watch;
+}
+
+/** /dashboard/api/sandboxes: lists and returns sandboxes and their executions; pauses, resumes and ends sandboxes. */
+export const sandboxRoutes: readonly DashboardRoute[] = [
+  dashboardRoute({
+    method: "get",
+    path: "/sandboxes",
+    session: "member",
+    query: listQuery,
+    handler:
+      ({ dependencies: { store, sandboxes } }) =>
+      async ({ person, query: { account, project, state, before, limit } }): Promise<SandboxList> => {
+        const accountIds = accountsFor(person, account);
+        const which = { accountIds, projectId: project, state, before, max: limit };
+        const { found, next } = await store.sandboxSearch.search(which);
+        return {
+          sandboxes: found.map(toSandboxRow),
+          next: next === null ? null : String(next),
+          capacity: sandboxes.capacity?.sandboxes ?? null,
+        };
+      },
+  }),
+  dashboardRoute({
+    method: "get",
+    path: "/sandboxes/{id}",
+    session: "member",
+    handler:
+      (services) =>
+      async ({ request }): Promise<SandboxDetail> =>
+        await watchOf(services).read(await readOwn(services.dependencies.store, request)),
+  }),
+  changing("pause", (handle) => handle.sandbox.state !== "paused" && (() => handle.pause())),
+  changing("resume", (handle) => handle.sandbox.state === "paused" && (() => handle.resume())),
+  changing("end", (handle) => () => handle.end()),
+  dashboardRoute({
+    method: "get",
+    path: "/sandboxes/{id}/executions",
+    session: "member",
+    query: executionsQuery,
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ request, query: { before } }): Promise<Executions> => {
+        const { sandbox, account } = await readOwn(store, request);
+        const page = await store.sandboxes.executions(sandbox.id, account.id, { before, max: EXECUTIONS });
+        if (!page) throw clientError("notFound", []);
+        return toExecutions(page);
+      },
+  }),
+  dashboardRoute({
+    method: "get",
+    path: "/sandboxes/{id}/executions/{number}",
+    session: "member",
+    handler:
+      (services) =>
+      async ({ request, reply, owner }) => {
+        const { store } = services.dependencies;
+        const execution = await readExecution(services, request, reply);
+        return services.answers.send(owner, reply, await executionDetailOf(store, execution));
+      },
+  }),
+  dashboardRoute({
+    method: "get",
+    path: "/sandboxes/{id}/executions/{number}/output/{stream}",
+    session: "member",
+    handler:
+      (services) =>
+      async ({ request, reply, path }) => {
+        const stream = streamName.safeParse(path.stream).data;
+        if (!stream) throw clientError("notFound", []);
+        const { sandboxId, number, outcome } = await readExecution(services, request, reply);
+        if (!outcome?.output) throw clientError("noOutput", []);
+        const name = `${sandboxId}-${number}-${stream}.txt`;
+        reply.header("content-disposition", `attachment; filename="${name}"`);
+        return sendBytes(services.answers, request, reply, outcome.output[stream]);
+      },
+  }),
+];
+
+/**
+ * A route that changes a sandbox. @param begin returns the change; false if there is nothing to change. The change has an entry in the audit
+ * trail, which is stored before, because the change is not part of a transaction.
+ */
+function changing(
+  verb: "pause" | "resume" | "end",
+  begin: (handle: SandboxHandle) => (() => Promise<unknown>) | false,
+): DashboardRoute {
+  return dashboardRoute({
+    method: "post",
+    path: `/sandboxes/{id}/${verb}`,
+    session: "member",
+    handler:
+      (services) =>
+      async ({ request, actor }): Promise<SandboxDetail> => {
+        const { store, sandboxes } = services.dependencies;
+        const { sandbox } = await findOwn(store, request);
+        const { id, accountId } = sandbox;
+        await refusing(async () => {
+          const change = begin(await sandboxes.find(id, accountId));
+          if (!change) return;
+          await store.audit.noteChange({ action: `sandbox.${verb}`, actor, subject: id, accountId });
+          await change();
+        });
+        const watch = watchOf(services);
+        watch.forget(id);
+        return await watch.read(await findOwn(store, request));
+      },
+  });
+}
+
+/** Finds the sandbox named by the path. @throws ClientError notFound, also for a sandbox of another account. */
+async function findOwn(store: Store, request: FastifyRequest): Promise<FoundSandbox> {
+  const { id } = request.params as { id: string };
+  const found = await store.sandboxSearch.get(id.toLowerCase(), personOf(request).accountIds);
+  if (!found) throw clientError("notFound", []);
+  return found;
+}
+
+/** As findOwn(). Before the response, access by an administrator is recorded in the audit trail, because commands can have data. */
+export async function readOwn(store: Store, request: FastifyRequest): Promise<FoundSandbox> {
+  const found = await findOwn(store, request);
+  await noteReading(store, request, "sandbox.read", { id: found.sandbox.id, account: found.account });
+  return found;
+}
+
+/** The execution named by the path, as the store has it, with its output. @throws ClientError notFound, or noRoom. */
+export async function readExecution(
+  { dependencies: { store }, answers }: DashboardServices,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Execution> {
+  const { sandbox, account } = await readOwn(store, request);
+  const number = executionNumber.safeParse((request.params as { number: string }).number).data;
+  const found = number && (await store.sandboxes.execution(sandbox.id, account.id, Number(number)));
+  if (!found) throw clientError("notFound", []);
+  await answers.admitFor(ownerOf(request), request, reply)(outputBytes(found.outcome?.output));
+  return found;
+}
+
+export async function executionDetailOf(store: Store, execution: Execution) {
+  const key = await store.keys.get(execution.keyId);
+  return toExecutionDetail(execution, { id: execution.keyId, name: key?.name ?? execution.keyId });
+}

@@ -1,0 +1,89 @@
+import { type Kysely, sql } from "kysely";
+import type { Execution } from "../../domain/sandboxes/execution.ts";
+import type { AccountReads } from "../database/account-reads.ts";
+import type { Database } from "../database/database.ts";
+import type { Row, Schema } from "../database/schema.ts";
+import { toSandbox } from "../sandboxes/rows.ts";
+import { withNames } from "./newest.ts";
+import type { FoundSandbox, SandboxSearch } from "./types.ts";
+
+/** The most rows of an account that one search reads: bounds how long a search delays other work on SQLite. */
+const MAX_ROWS = 2_000;
+
+export type SandboxSearchStore = ReturnType<typeof sandboxSearch>;
+
+/** Searches sandboxes for the dashboard. */
+export function sandboxSearch({ db }: Database, reads: AccountReads) {
+  return {
+    /**
+     * Finds sandboxes, newest first. One search reads a bounded number of sandboxes, so it may find fewer than `max` although there are more.
+     * @returns `next`: `before` of a search that continues this one; null if there is nothing older.
+     */
+    search(which: SandboxSearch): Promise<{ readonly found: readonly FoundSandbox[]; readonly next: number | null }> {
+      return reads.run(which.accountIds, async () => {
+        const accounts = which.accountIds === null ? [null] : [...new Set(which.accountIds)];
+        const parts = await Promise.all(accounts.map((account) => ofAccount(db, account, which)));
+        const floor = Math.max(0, ...parts.map((part) => part.floor));
+        const rows = parts
+          .flatMap((part) => part.rows)
+          .filter(({ seq }) => seq >= floor)
+          .sort((a, b) => b.seq - a.seq);
+        const page = rows.slice(0, which.max);
+        const next = rows.length > page.length ? (page.at(-1)?.seq ?? null) : floor > 0 ? floor : null;
+        return { found: await named(db, page), next };
+      });
+    },
+
+    /** @returns undefined for an unknown id, and for a sandbox of another account. */
+    async get(id: string, accountIds: readonly string[] | null): Promise<FoundSandbox | undefined> {
+      const row = await db.selectFrom("sandboxes").selectAll().where("id", "=", id).executeTakeFirst();
+      if (!row || (accountIds && !accountIds.includes(row.account_id))) return undefined;
+      return (await named(db, [row]))[0];
+    },
+
+    /** A text that changes when an execution of the sandbox begins or ends. */
+    async executionsMark(id: Execution["sandboxId"]): Promise<string> {
+      const { rows } = await sql<Record<string, unknown>>`select
+          (select max(number) from executions where sandbox_seq = sandboxes.seq) as last,
+          (select count(*) from executions where sandbox_seq = sandboxes.seq and completed_at is null) as running
+        from sandboxes where id = ${id}`.execute(db);
+      return Object.values(rows[0] ?? {}).join();
+    },
+  };
+}
+
+/**
+ * The matches among the newest MAX_ROWS sandboxes of an account, or of all accounts. @param account null for all accounts.
+ * @returns `floor`: sandboxes with lower numbers were not read; 0 if all were.
+ */
+async function ofAccount(db: Kysely<Schema>, account: string | null, { projectId, state, before, max }: SandboxSearch) {
+  const end = before ?? Number.MAX_SAFE_INTEGER;
+  const order = account === null ? sql`seq desc` : sql`account_id desc, seq desc`;
+  // The condition and the order have both columns, so that no plan can read the rows of all accounts by `seq` alone.
+  const between = (from: number) =>
+    account === null
+      ? sql<boolean>`seq >= ${from} and seq < ${end}`
+      : sql<boolean>`(account_id, seq) >= (${account}, ${from}) and (account_id, seq) < (${account}, ${end})`;
+  const last = await db
+    .selectFrom("sandboxes")
+    .select("seq")
+    .where(between(0))
+    .orderBy(order)
+    .limit(1)
+    .offset(MAX_ROWS - 1)
+    .executeTakeFirst();
+  const floor = last?.seq ?? 0;
+  let query = db.selectFrom("sandboxes").selectAll().where(between(floor));
+  // Expressions, because with comparisons of columns a database could choose another index.
+  if (state !== undefined) query = query.where(sql`coalesce(state, '')`, "=", state);
+  if (projectId !== undefined) query = query.where(sql`coalesce(project_id, '')`, "=", projectId);
+  const rows = await query
+    .orderBy(order)
+    .limit(max + 1)
+    .execute();
+  return { rows, floor };
+}
+
+async function named(db: Kysely<Schema>, rows: readonly Row<"sandboxes">[]): Promise<FoundSandbox[]> {
+  return (await withNames(db, rows)).map(({ row, names }) => ({ sandbox: toSandbox(row), ...names }));
+}
