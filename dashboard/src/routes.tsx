@@ -10,7 +10,13 @@ import {
 import { queries } from "./client/api.ts";
 import { signedIn } from "./client/draft-storage.ts";
 import { queryClient } from "./client/query-client.ts";
-import { JUDGEMENT_PARAMETERS, type Search, SUBMISSION_PARAMETERS } from "./client/search.ts";
+import {
+  JUDGEMENT_PARAMETERS,
+  SANDBOX_PARAMETERS,
+  type SandboxSearch,
+  type Search,
+  SUBMISSION_PARAMETERS,
+} from "./client/search.ts";
 import { ErrorPage, NotFoundPage } from "./components/not-found-page.tsx";
 import { AUDIT_FILTERS, type AuditSearch } from "./pages/audit/search.ts";
 import { overviewSearch } from "./pages/overview/search.ts";
@@ -116,6 +122,30 @@ const problems = createRoute({
   component: lazyRouteComponent(() => import("./pages/problems/problems-page.tsx"), "ProblemsPage"),
 });
 
+const sandboxes = createRoute({
+  getParentRoute: () => inside,
+  path: "/sandboxes",
+  staticData: {
+    navigation: {
+      group: "Runs",
+      label: "Sandboxes",
+      icon: "M12 3 4 7v10l8 4 8-4V7zM4 7l8 4 8-4M12 11v10",
+      forSandboxes: true,
+    },
+  },
+  validateSearch: (search): SandboxSearch => texts(search, SANDBOX_PARAMETERS),
+  component: lazyRouteComponent(() => import("./pages/sandboxes/sandboxes-page.tsx"), "SandboxesPage"),
+});
+
+const sandbox = createRoute({
+  getParentRoute: () => inside,
+  path: "/sandboxes/$id",
+  /** The number of the selected execution. */
+  validateSearch: ({ execution }: Record<string, unknown>): { execution?: number | undefined } =>
+    Number.isSafeInteger(execution) ? { execution: execution as number } : {},
+  component: lazyRouteComponent(() => import("./pages/sandboxes/sandbox-page.tsx"), "SandboxPage"),
+});
+
 const playground = createRoute({
   getParentRoute: () => inside,
   path: "/playground",
@@ -145,6 +175,8 @@ const pages = [
   submission,
   judgements,
   judgement,
+  sandboxes,
+  sandbox,
   problems,
   page(
     "/problems/$id",

@@ -39,6 +39,12 @@ import type { Problem } from "../../../src/http/dashboard/api/problem.ts";
 import type { ImportedProblem, ProblemDetail, ProblemList } from "../../../src/http/dashboard/api/problems.ts";
 import type { NewProject, Project, ProjectChanges, Projects } from "../../../src/http/dashboard/api/projects.ts";
 import type {
+  ExecutionDetail,
+  Executions,
+  SandboxDetail,
+  SandboxList,
+} from "../../../src/http/dashboard/api/sandboxes.ts";
+import type {
   Acceptance,
   MyChanges,
   OneTimeLink,
@@ -129,6 +135,9 @@ export const queries = {
       queryKey: ["/judgements/tests", id, test, state],
       queryFn: ({ signal }) => get<TestDetail>(`/judgements/${encodeURIComponent(id)}/tests/${test}`, {}, signal),
     }),
+  sandbox: (id: string) => getQuery<SandboxDetail>(`/sandboxes/${encodeURIComponent(id)}`),
+  execution: (id: string, number: number) =>
+    getQuery<ExecutionDetail>(`/sandboxes/${encodeURIComponent(id)}/executions/${number}`),
   /** Compares an ended judgement, which does not change, with what the package expects. */
   comparison: (id: string, body: ExpectationsToCompare) =>
     queryOptions({
@@ -168,6 +177,9 @@ export const fetchPage = {
   judgements: (search: Parameters, before?: string) => get<Judgements>("/judgements", { ...search, before }),
   problems: (account?: string, before?: string, limit?: number) =>
     get<ProblemList>("/problems", { account, before, limit }),
+  sandboxes: (search: Parameters, before?: string) => get<SandboxList>("/sandboxes", { ...search, before, limit: 50 }),
+  executions: (id: string, before: string) =>
+    get<Executions>(`/sandboxes/${encodeURIComponent(id)}/executions`, { before }),
 };
 
 export const mutations = {
@@ -204,6 +216,8 @@ export const mutations = {
   judge: (body: NewJudgement) => send<Accepted>("POST", "/judgements", body),
   rejudge: (id: string) => send<Accepted>("POST", `/judgements/${encodeURIComponent(id)}/rejudge`),
   cancelJudgement: (id: string) => send<Cancelled>("POST", `/judgements/${encodeURIComponent(id)}/cancel`),
+  changeSandbox: (id: string, change: "pause" | "resume" | "end") =>
+    send<SandboxDetail>("POST", `/sandboxes/${encodeURIComponent(id)}/${change}`),
   importProblem: (archive: Blob, options: Parameters, progress: Progress) =>
     upload<ImportedProblem>(`/problems${queryOf(options)}`, archive, progress),
   deleteProblem: (id: string) => send<void>("DELETE", `/problems/${encodeURIComponent(id)}`),

@@ -19,6 +19,10 @@ export const SUBMISSION_PARAMETERS = [
 /** The parameters of a list of judgements. */
 export const JUDGEMENT_PARAMETERS = [...SUBMISSION_PARAMETERS.filter((name) => name !== "cause"), "problem"] as const;
 
+/** The parameters of the list of sandboxes. */
+export const SANDBOX_PARAMETERS = ["state", "project", "account"] as const;
+export type SandboxSearch = { readonly [name in (typeof SANDBOX_PARAMETERS)[number]]?: string | undefined };
+
 export type Search = { readonly [name in (typeof SUBMISSION_PARAMETERS)[number] | "problem"]?: string | undefined };
 
 const RANGE_NAMES: Readonly<Record<string, string>> = {

@@ -20,16 +20,28 @@ const WRITTEN: Readonly<Record<Usage["unit"], (value: number) => string>> = {
 /** The limits of the execute step, and how much of them the program used. */
 export function LimitUsage({ of: usage }: { of: readonly Usage[] }) {
   return (
+    <LimitBars of={usage.map(({ name, unit, ...row }) => ({ ...row, name: NAMES[name], written: WRITTEN[unit] }))} />
+  );
+}
+
+interface Bar extends Pick<Usage, "used" | "limit" | "met"> {
+  readonly name: string;
+  readonly written: (value: number) => string;
+}
+
+/** Values with their limits, as texts and as bars. */
+export function LimitBars({ of: bars }: { of: readonly Bar[] }) {
+  return (
     <ul className={css.limits}>
-      {usage.map(({ name, used, limit, unit, met }) => (
+      {bars.map(({ name, used, limit, written, met }) => (
         <li key={name} data-met={met || undefined}>
-          <span className={css.name}>{NAMES[name]}</span>
+          <span className={css.name}>{name}</span>
           {/* Hidden from screen readers: the text has the same values. */}
           <span className={css.bar} aria-hidden="true">
             <span style={{ width: `${100 * Math.min(1, used / limit)}%` }} />
           </span>
           <span className={css.values}>
-            {WRITTEN[unit](used)} of {WRITTEN[unit](limit)}
+            {written(used)} of {written(limit)}
             {met && <span className={css.reached}> limit reached</span>}
           </span>
         </li>

@@ -1,4 +1,6 @@
+import { useQuery } from "@tanstack/react-query";
 import { type LinkProps, useRouter } from "@tanstack/react-router";
+import { queries } from "../client/api.ts";
 import type { AnyIcon } from "../components/icon.tsx";
 
 const GROUPS = ["Runs", "Access", "Workers", "Administration"] as const;
@@ -9,6 +11,8 @@ export interface NavigationEntry {
   readonly label: string;
   readonly icon: AnyIcon;
   readonly forAdministrators?: true;
+  /** Whether the page is only for services with sandboxes. */
+  readonly forSandboxes?: true;
 }
 
 export interface NavigationItem extends NavigationEntry {
@@ -24,9 +28,11 @@ declare module "@tanstack/react-router" {
 /** The pages of the navigation, in the order of routes.tsx. @param administrator whether the person sees the pages for administrators. */
 export function useNavigationItems(administrator: boolean): readonly NavigationItem[] {
   const routes = Object.values(useRouter().routesById);
+  const { data: session } = useQuery(queries.session());
   return routes.flatMap(({ fullPath, options }) => {
     const { navigation } = options.staticData ?? {};
     if (!navigation || (navigation.forAdministrators && !administrator)) return [];
+    if (navigation.forSandboxes && !session?.hasSandboxes) return [];
     return [{ ...navigation, to: fullPath as NavigationItem["to"] }];
   });
 }

@@ -1,9 +1,9 @@
 import { explain } from "../../domain/explain/explanation.ts";
-import { proofs, proofsOf } from "../../domain/explain/proofs.ts";
+import { type Proof, proofs, proofsOf } from "../../domain/explain/proofs.ts";
 import { cutStreams, usage } from "../../domain/explain/usage.ts";
 import type { LongText } from "../../domain/json-pieces.ts";
 import type { Execution } from "../../domain/sandboxes/execution.ts";
-import { expiresAtMs, SANDBOX_END_REASONS } from "../../domain/sandboxes/sandbox.ts";
+import { expiresAtMs, SANDBOX_END_REASONS, type Sandbox } from "../../domain/sandboxes/sandbox.ts";
 import { SANDBOX_FACTS, toLongExecutionRecord, toSandboxRecord } from "../../domain/sandboxes/sandbox-record.ts";
 import type { ExecutionPage } from "../../store/sandboxes/types.ts";
 import type { FoundSandbox } from "../../store/search/types.ts";
@@ -39,9 +39,15 @@ export function toSandboxRow({ sandbox, account, project, key }: FoundSandbox): 
 /** @param now what changes while the sandbox lives. */
 export function toSandboxDetail(found: FoundSandbox, now: Pick<SandboxDetail, "use" | "executions">): SandboxDetail {
   const { limits, lifetimeSecs, idleSecs } = found.sandbox;
-  const { evidence } = toSandboxRecord(found.sandbox);
-  const row = toSandboxRow(found);
-  return { row, limits, lifetimeSecs, idleSecs, ...now, proofs: proofsOf(SANDBOX_FACTS.evidence, evidence) };
+  return { row: toSandboxRow(found), limits, lifetimeSecs, idleSecs, ...now, proofs: boxProofs(found.sandbox) };
+}
+
+/** What is known of the evidence: nothing until the box is ready, and nothing of the teardown until the end, or if the box was lost. */
+function boxProofs(sandbox: Sandbox): Proof[] {
+  if (!sandbox.evidence) return [];
+  const { evidence } = toSandboxRecord(sandbox);
+  const { teardown, ...controls } = SANDBOX_FACTS.evidence;
+  return proofsOf(sandbox.evidence.teardown ? { ...controls, teardown } : controls, evidence);
 }
 
 export function toExecutions({ executions, next }: ExecutionPage): Executions {

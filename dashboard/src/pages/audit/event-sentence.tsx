@@ -202,6 +202,10 @@ const SENTENCES: Readonly<Record<AuditedAction, Sentence>> = {
   "submission.cancel": ({ subject }, name) => <>cancelled the submission {name(subject)}</>,
   "judgement.read": ({ subject }, name) => <>read the judgement {name(subject)}</>,
   "judgement.cancel": ({ subject }, name) => <>cancelled the judgement {name(subject)}</>,
+  "sandbox.read": ({ subject }, name) => <>read the sandbox {name(subject)}</>,
+  "sandbox.pause": ({ subject }, name) => <>paused the sandbox {name(subject)}</>,
+  "sandbox.resume": ({ subject }, name) => <>resumed the sandbox {name(subject)}</>,
+  "sandbox.end": ({ subject }, name) => <>ended the sandbox {name(subject)}</>,
 };
 
 function hasPassed(time: unknown): boolean {

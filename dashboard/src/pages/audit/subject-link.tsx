@@ -29,6 +29,12 @@ export function SubjectLink({ id, former, kind, named }: Props) {
         {id.slice(0, 8)}
       </Link>
     );
+  if (kind === "sandbox")
+    return (
+      <Link to="/sandboxes/$id" params={{ id }}>
+        {id.slice(0, 8)}
+      </Link>
+    );
   if (!found)
     return former ? (
       <b>{former}</b>

@@ -1,0 +1,124 @@
+import { NativeSelect } from "@mantine/core";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import type { SandboxRow } from "../../../../src/http/dashboard/api/sandboxes.ts";
+import { fetchPage } from "../../client/api.ts";
+import { useAccountOptions } from "../../client/session.ts";
+import { usePaginatedQuery } from "../../client/use-paginated-query.ts";
+import { AccountSelect } from "../../components/account-select.tsx";
+import { type Column, DataTable, TableSkeleton } from "../../components/data-table.tsx";
+import { size } from "../../components/format.ts";
+import { LoadMore } from "../../components/load-more.tsx";
+import { Page } from "../../components/page.tsx";
+import { EmptyState, QueryBoundary } from "../../components/query-boundary.tsx";
+import { Timestamp } from "../../components/timestamp.tsx";
+import { Metadata } from "./metadata.tsx";
+import css from "./sandboxes.module.css";
+import { SandboxesOff } from "./sandboxes-off.tsx";
+import { STATES, StateBadge } from "./state-badge.tsx";
+
+const route = getRouteApi("/inside/sandboxes");
+
+const COLUMNS: readonly Column<SandboxRow>[] = [
+  {
+    head: "Sandbox",
+    cell: ({ id }) => (
+      <Link to="/sandboxes/$id" params={{ id }} title={id} className={css.id}>
+        {id.slice(0, 8)}
+      </Link>
+    ),
+  },
+  { head: "State", cell: ({ state }) => <StateBadge of={state} /> },
+  { head: "Metadata", cell: ({ metadata }) => <Metadata of={metadata} /> },
+  { head: "Memory", number: true, cell: ({ memoryBytes }) => size(memoryBytes) },
+  {
+    head: "Key",
+    cell: ({ key }) => (
+      <Link to="/keys/$id" params={{ id: key.id }}>
+        {key.name}
+      </Link>
+    ),
+  },
+  { head: "Created", cell: ({ createdAt }) => <Timestamp at={createdAt} /> },
+  { head: "End", cell: (row) => <End of={row} /> },
+];
+
+const ACCOUNT: Column<SandboxRow> = { head: "Account", cell: ({ account }) => account.name };
+
+function End({ of: { ended, endedAt, expiresAt } }: { of: SandboxRow }) {
+  if (ended !== null)
+    return (
+      <span>
+        <Timestamp at={endedAt} />: {ended}
+      </span>
+    );
+  return (
+    <span>
+      at the latest <Timestamp at={expiresAt} never="not known" />
+    </span>
+  );
+}
+
+export function SandboxesPage() {
+  const search = route.useSearch();
+  const { state, account, project } = search;
+  const navigate = route.useNavigate();
+  const manyAccounts = useAccountOptions().length > 0;
+  const list = usePaginatedQuery(["/sandboxes", search], (before) => fetchPage.sandboxes(search, before), [
+    "sandboxes",
+  ]);
+  const filter = (changed: typeof search) => navigate({ search: { ...search, ...changed }, replace: true });
+  const isFiltered = state !== undefined || account !== undefined || project !== undefined;
+  return (
+    <Page
+      title="Sandboxes"
+      lead="A sandbox is a box that lives: its files and processes stay while programs run in it, one after the other or at the same time. Clients create sandboxes with an API key."
+      actions={
+        <>
+          <AccountSelect value={account} onChange={(next) => filter({ account: next })} />
+          <NativeSelect
+            aria-label="State"
+            value={state ?? ""}
+            onChange={({ currentTarget }) => filter({ state: currentTarget.value || undefined })}
+            data={[{ value: "", label: "All states" }, ...STATES]}
+          />
+        </>
+      }
+    >
+      <QueryBoundary query={list} placeholder={<TableSkeleton />}>
+        {(pages) => {
+          const rows = pages.flatMap((page) => page.sandboxes);
+          const isOff = pages[0]?.capacity === null;
+          return (
+            <>
+              {isOff && <SandboxesOff />}
+              {rows.length > 0 && (
+                <DataTable
+                  caption="Sandboxes"
+                  columns={manyAccounts ? [...COLUMNS.slice(0, 4), ACCOUNT, ...COLUMNS.slice(4)] : COLUMNS}
+                  rows={rows}
+                  rowKey={({ id }) => id}
+                  faded={(row) => row.state === "ended"}
+                />
+              )}
+              {rows.length === 0 && !isOff && (
+                <EmptyState title={isFiltered ? "No sandbox matches" : "No sandboxes yet"}>
+                  {isFiltered ? (
+                    <Link to="/sandboxes" search={{}}>
+                      Show all sandboxes
+                    </Link>
+                  ) : (
+                    <>
+                      Create one with <code>POST /api/sandboxes</code> and a key that has the profile <code>agent</code>{" "}
+                      (<a href="/docs/sandboxes">documentation</a>).
+                    </>
+                  )}
+                </EmptyState>
+              )}
+              <LoadMore query={list} />
+            </>
+          );
+        }}
+      </QueryBoundary>
+    </Page>
+  );
+}
