@@ -21,6 +21,8 @@ import { noteReading } from "./submissions.ts";
 
 const listQuery = listed.extend({
   before: cursor.optional(),
+  // The metadata of a sandbox can have 18 KB.
+  limit: z.coerce.number().int().min(1).max(50).default(50),
   project: idText.optional(),
   state: z.enum(SANDBOX_STATES).optional(),
 });

@@ -54,10 +54,10 @@ onEachDatabase((temporaryStore) => {
 });
 
 /** Tables in which one account can have many rows, which reads by other accounts must not scan. */
-const LISTED = ["api_keys", "projects", "endpoints", "audit", "sign_in_attempts"];
+const LISTED = ["api_keys", "projects", "endpoints", "audit", "sign_in_attempts", "sandboxes", "executions"];
 
 onEachDatabase((temporaryStore) => {
-  test("lists of keys, projects, endpoints and audit entries, and sign-in attempts, are found by an index", async (t) => {
+  test("lists of keys, projects, endpoints, audit entries and sandboxes, and sign-in attempts, are found by an index", async (t) => {
     const { store, database, clock } = await temporaryStore(t);
     const project = await addProject(store);
     await addEndpoint(store, project);
@@ -69,6 +69,14 @@ onEachDatabase((temporaryStore) => {
       await sql`insert into audit (at, actor, action, subject, account_id, detail)
         with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)
         select i, 'a', 'key.create', 'many-' || i, ${sql.lit(accountId)}, '{}' from n`.execute(db);
+      await sql`insert into sandboxes (id, account_id, key_id, state, created_at, ended_at, lifetime_secs, idle_secs, memory_bytes, limits,
+          metadata, worker_id, lease_until)
+        with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)
+        select 'many-' || i, ${sql.lit(accountId)}, ${sql.lit(keyId)}, case i % 500 when 0 then 'paused' else 'ended' end, i,
+          case i % 500 when 0 then null else i end, 1, 1, 1, '{}', '{}', 'w', i from n`.execute(db);
+      await sql`insert into executions (sandbox_seq, number, key_id, kind, request, status, started_at)
+        with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)
+        select (select max(seq) from sandboxes), i, ${sql.lit(keyId)}, 'shell', '{}', 'running', i from n`.execute(db);
       await sql`insert into versions (account_id, hash, definition, complete, used_at)
         values (${sql.lit(accountId)}, 'h', '{}', 1, 0)`.execute(db);
       await sql`insert into judgements (id, account_id, key_id, version_seq, language, profile, stop, status, states, verdict,
@@ -96,7 +104,11 @@ onEachDatabase((temporaryStore) => {
         await store.keys.list({ accountIds, max: 100, name: "k" });
         await store.endpoints.failing(accountIds, 20);
         await store.history.marks(accountIds);
+        for (const which of [{}, { state: "paused" }, { projectId: project.id, before: 4_000 }] as const)
+          await store.sandboxSearch.search({ accountIds, max: 50, ...which });
+        await store.sandboxSearch.get("many-1", accountIds);
       }
+      await store.sandboxSearch.executionsMark("many-1");
       await store.keys.get(keyId);
       await store.keys.countLive([project.id]);
       await store.keys.profilesOf(accountId, "none");

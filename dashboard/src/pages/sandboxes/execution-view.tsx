@@ -34,7 +34,7 @@ export function ExecutionView({ sandboxId, number, isAsked, onClose }: Props) {
   useEffect(() => {
     if (isAsked) heading.current?.focus();
   }, [isAsked]);
-  const { query, live } = useLiveExecution(sandboxId, number);
+  const { query, live, isRefused } = useLiveExecution(sandboxId, number);
   return (
     <section className={css.execution} aria-label={`Execution ${number}`}>
       <div className={css.head}>
@@ -49,7 +49,7 @@ export function ExecutionView({ sandboxId, number, isAsked, onClose }: Props) {
         <ErrorMessage text="This execution is no longer stored." />
       ) : (
         <QueryBoundary query={query} placeholder={<TableSkeleton rows={6} />}>
-          {(detail) => <Contents sandboxId={sandboxId} of={detail} live={live} />}
+          {(detail) => <Contents sandboxId={sandboxId} of={detail} live={live} isRefused={isRefused} />}
         </QueryBoundary>
       )}
     </section>
@@ -60,9 +60,10 @@ interface ContentsProps {
   readonly sandboxId: string;
   readonly of: ExecutionDetail;
   readonly live: Readonly<Record<Stream, LiveTextState>>;
+  readonly isRefused: boolean;
 }
 
-function Contents({ sandboxId, of: detail, live }: ContentsProps) {
+function Contents({ sandboxId, of: detail, live, isRefused }: ContentsProps) {
   const { row, command, cwd, key, run: ended } = detail;
   const left = row.processesLeft ?? 0;
   return (
@@ -86,7 +87,7 @@ function Contents({ sandboxId, of: detail, live }: ContentsProps) {
       ) : (
         <p role="status">Running.</p>
       )}
-      <Output sandboxId={sandboxId} of={detail} live={live} />
+      <Output sandboxId={sandboxId} of={detail} live={live} isRefused={isRefused} />
       {ended && (
         <details className={css.evidence}>
           <summary>Limits and evidence of this execution</summary>
@@ -98,7 +99,7 @@ function Contents({ sandboxId, of: detail, live }: ContentsProps) {
   );
 }
 
-function Output({ sandboxId, of: { row, run: ended }, live }: ContentsProps) {
+function Output({ sandboxId, of: { row, run: ended }, live, isRefused }: ContentsProps) {
   const [chosen, choose] = useState<Stream>();
   const texts = {
     stdout: ended ? (ended.stdout ?? "") : live.stdout.text,
@@ -122,13 +123,16 @@ function Output({ sandboxId, of: { row, run: ended }, live }: ContentsProps) {
   );
   const isCut = ended?.integrity === "truncated_by_judge_limit" && (ended.cut === null || ended.cut.includes(shown));
   const isFlawed = ended?.integrity !== "truncated_by_judge_limit" && text !== "";
+  const nothing = isRefused
+    ? "The output cannot be followed here now: reload the page when it has ended."
+    : "No output yet.";
   const note = isCut || isFlawed ? INTEGRITY_NOTES[ended?.integrity ?? ""] : undefined;
   return (
     <div className={run.pane}>
       {text === "" ? (
         <>
           <div className={run.paneHead}>{head}</div>
-          <p className={run.empty}>{ended ? "No output." : "No output yet."}</p>
+          <p className={run.empty}>{ended ? "No output." : nothing}</p>
         </>
       ) : (
         <Viewer

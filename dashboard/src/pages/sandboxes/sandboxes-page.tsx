@@ -28,7 +28,7 @@ const COLUMNS: readonly Column<SandboxRow>[] = [
     ),
   },
   { head: "State", cell: ({ state }) => <StateBadge of={state} /> },
-  { head: "Metadata", cell: ({ metadata }) => <Metadata of={metadata} /> },
+  { head: "Metadata", cell: ({ metadata }) => <Metadata of={metadata} isShort /> },
   { head: "Memory", number: true, cell: ({ memoryBytes }) => size(memoryBytes) },
   {
     head: "Key",

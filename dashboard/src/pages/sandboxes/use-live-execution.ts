@@ -10,10 +10,11 @@ const SHOW_MS = 100;
 const EMPTY: LiveTextState = { text: "", firstLine: 1, isCut: false };
 const NOTHING = { stdout: EMPTY, stderr: EMPTY };
 
-/** The query of an execution, and its output while it runs. */
+/** The query of an execution, and its output while it runs. `isRefused`: its output cannot be followed here. */
 export function useLiveExecution(id: string, number: number) {
   const queryClient = useQueryClient();
   const [live, setLive] = useState(NOTHING);
+  const [isRefused, setRefused] = useState(false);
   const query = useQuery({
     ...queries.execution(id, number),
     // An execution that has ended does not change.
@@ -32,9 +33,12 @@ export function useLiveExecution(id: string, number: number) {
       const source = new EventSource(`${API}/sandboxes/${encodeURIComponent(id)}/executions/${number}/live`);
       // Each stream begins with the output so far.
       source.onopen = () => {
+        setRefused(false);
         written.stdout.clear();
         written.stderr.clear();
       };
+      // EventSource reconnects by itself, unless the service rejected the request.
+      source.onerror = () => setRefused(source.readyState === EventSource.CLOSED);
       for (const stream of ["stdout", "stderr"] as const)
         source.addEventListener(stream, ({ data }: MessageEvent<string>) => {
           const { text } = JSON.parse(data) as Extract<ExecutionLiveEvent, { event: "stdout" | "stderr" }>["data"];
@@ -53,5 +57,5 @@ export function useLiveExecution(id: string, number: number) {
       setLive(NOTHING);
     };
   }, [id, number, runs, queryClient]);
-  return { query, live };
+  return { query, live, isRefused };
 }

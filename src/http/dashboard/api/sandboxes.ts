@@ -5,7 +5,7 @@ import type { TestRun } from "./judgements.ts";
 import type { AccountRef } from "./session.ts";
 import type { Proof } from "./submissions.ts";
 
-/** GET /sandboxes?account=&project=&state=&before=NEXT&limit=100 → SandboxList, newest first. */
+/** GET /sandboxes?account=&project=&state=&before=NEXT&limit=50 → SandboxList, newest first. */
 export interface SandboxList {
   readonly sandboxes: readonly SandboxRow[];
   /** The value of `before` for the next page; null if there is none. A page can have fewer rows than asked for although there is a next one. */
