@@ -25,5 +25,7 @@ export const CONTROLS = [
  * The controls of a sandbox. Its root can be written: in place of `read_only_root`, `own_upper` says that programs write to a layer of the
  * sandbox's own, and cannot write to the image below it.
  */
-export const SANDBOX_CONTROLS: readonly string[] = CONTROLS.map((name) => (name === "read_only_root" ? "own_upper" : name));
+export const SANDBOX_CONTROLS: readonly string[] = CONTROLS.map((name) =>
+  name === "read_only_root" ? "own_upper" : name,
+);
 export type Control = (typeof CONTROLS)[number];

@@ -260,13 +260,17 @@ export interface Execution {
    */
   kind: "argv" | "shell" | "code";
   /**
-   * The program and its arguments; null for another kind
+   * The program and its arguments, of which the first 4096 bytes are kept; null for another kind
    */
   argv: string[] | null;
   /**
-   * The shell command; null for another kind
+   * The shell command, of which the first 4096 bytes are kept; null for another kind
    */
   shell: string | null;
+  /**
+   * Whether only the beginning of `argv` or `shell` is kept
+   */
+  truncated: boolean;
   /**
    * Canonical name of the language of the code; null for another kind
    */
@@ -1444,7 +1448,7 @@ export interface SandboxChange {
    */
   idle_secs?: number;
   /**
-   * Names and values by which the client finds its sandboxes: up to 32, with names of up to 64 and values of up to 512 characters
+   * Names and values by which the client finds its sandboxes: up to 32, with names of up to 64 and values of up to 512 characters, together up to 4096 bytes
    */
   metadata?: {
     [k: string]: string;
@@ -1558,7 +1562,7 @@ export interface SandboxRequest {
     [k: string]: string;
   };
   /**
-   * Names and values by which the client finds its sandboxes: up to 32, with names of up to 64 and values of up to 512 characters
+   * Names and values by which the client finds its sandboxes: up to 32, with names of up to 64 and values of up to 512 characters, together up to 4096 bytes
    */
   metadata?: {
     [k: string]: string;

@@ -227,7 +227,7 @@ test("a sandbox that was the first to read files of the image leaves nothing", a
   const box = await hold(launcher);
   const slot = await box.attach();
   const file = "/opt/assay/node/node";
-  const onHost = join(process.env["ASSAY_TEST_IMAGE"] ?? "", "rootfs", file);
+  const onHost = join(process.env.ASSAY_TEST_IMAGE ?? "", "rootfs", file);
   execFileSync("dd", [`if=${onHost}`, "iflag=nocache", "count=0", "status=none"]); // drops what nobody uses
   await output(slot, `head -c 30000000 ${file} >/dev/null`);
   assert.deepEqual((await box.end()).groupsLeft, []);

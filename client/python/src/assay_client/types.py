@@ -208,10 +208,12 @@ class Execution(TypedDict):
     schema_version: Literal["2.0"]
     # What was given: `argv`, `shell` or `code`
     kind: Literal["argv", "shell", "code"]
-    # The program and its arguments; null for another kind
+    # The program and its arguments, of which the first 4096 bytes are kept; null for another kind
     argv: list[str] | None
-    # The shell command; null for another kind
+    # The shell command, of which the first 4096 bytes are kept; null for another kind
     shell: str | None
+    # Whether only the beginning of `argv` or `shell` is kept
+    truncated: bool
     # Canonical name of the language of the code; null for another kind
     language: str | None
     # The directory in which it started
@@ -970,7 +972,7 @@ class SandboxChange(TypedDict):
     lifetime_secs: NotRequired[int]
     # How long the sandbox lives without any request or reader while its programs use less than 1 % of a CPU; by default 600 s
     idle_secs: NotRequired[int]
-    # Names and values by which the client finds its sandboxes: up to 32, with names of up to 64 and values of up to 512 characters
+    # Names and values by which the client finds its sandboxes: up to 32, with names of up to 64 and values of up to 512 characters, together up to 4096 bytes
     metadata: NotRequired[dict[str, str]]
 
 
@@ -1036,7 +1038,7 @@ class SandboxRequest(TypedDict):
     limits: NotRequired[NewSandboxLimits]
     # Environment variables of all executions: up to 20 with 32768 bytes, each with up to 16000. They are neither stored nor shown, because they can be secrets
     env: NotRequired[dict[str, str]]
-    # Names and values by which the client finds its sandboxes: up to 32, with names of up to 64 and values of up to 512 characters
+    # Names and values by which the client finds its sandboxes: up to 32, with names of up to 64 and values of up to 512 characters, together up to 4096 bytes
     metadata: NotRequired[dict[str, str]]
 
 
