@@ -342,15 +342,15 @@ static int processes_of(const struct group_set *s, int leaf, pid_t *process, int
 	return count;
 }
 
-static uint64_t tasks_of(const struct group_set *s, int leaf)
+/* Returns the number of tasks of the whole sandbox. */
+static uint64_t all_tasks(const struct group_set *s)
 {
-	char path[48], name[16], text[32] = "";
-	pool_name(leaf, name);
-	snprintf(path, sizeof path, "%s/pids.current", name);
-	return group_file_read(s->own.dir[s->own.dir[TREE_PIDS] >= 0 ? TREE_PIDS : TREE_UNIFIED], path, text, sizeof text) > 0 ? strtoull(text, NULL, 10) : 0;
+	char text[32] = "";
+	const int dir = s->own.dir[s->own.dir[TREE_PIDS] >= 0 ? TREE_PIDS : TREE_UNIFIED];
+	return group_file_read(dir, "pids.current", text, sizeof text) > 0 ? strtoull(text, NULL, 10) : 0;
 }
 
-int pool_check_left(struct leaf_pool *p, const struct group_set *s, uint64_t kernel_bytes,
+int pool_check_left(struct leaf_pool *p, const struct group_set *s, uint64_t kernel_bytes, uint64_t walkable_bytes,
 		    uint64_t (*walkable)(int proc, const pid_t *process, int processes, uint64_t tasks), int proc)
 {
 	enum { PROCESSES_READ = 1024, PAGE_TABLES_LEAST = 2 << 20 };
@@ -362,7 +362,7 @@ int pool_check_left(struct leaf_pool *p, const struct group_set *s, uint64_t ker
 		uint64_t kernel = kernel_bytes_of(s, i);
 		bool over = kernel > kernel_bytes;
 		if (!over && kernel >= PAGE_TABLES_LEAST)
-			over = walkable(proc, process, processes_of(s, i, process, PROCESSES_READ), tasks_of(s, i)) > p->walkable[i];
+			over = walkable(proc, process, processes_of(s, i, process, PROCESSES_READ), all_tasks(s)) > walkable_bytes;
 		if (over || !is_populated(s, i))
 			pool_give(p, s, i, false, true); /* kills what is there */
 		left += p->state[i] == LEAF_LEFT;

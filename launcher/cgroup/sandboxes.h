@@ -20,7 +20,7 @@ enum {
 	 * A leaf with more files serves no further execution, because their size raises the limit of an execution that removes them. The kernel keeps
 	 * its group until then, so there are at most as many such groups as the memory of the sandbox has room for.
 	 */
-	LEAF_FILES_MAX = 16 << 20,
+	LEAF_FILES_MAX = 4 << 20,
 };
 
 /* A group that has other groups below it. */
@@ -61,7 +61,6 @@ enum leaf_state { LEAF_NONE, LEAF_FREE, LEAF_TAKEN, LEAF_LEFT };
 struct leaf_pool {
 	enum leaf_state state[SANDBOX_LEAVES_MAX];
 	uint64_t retired_oom_kills;
-	uint64_t walkable[SANDBOX_LEAVES_MAX]; /* of LEAF_LEFT: the bound of page tables of its execution */
 };
 
 /* Takes a leaf without processes. Returns its number, or -1 with errno; EAGAIN: all are in use. */
@@ -73,10 +72,10 @@ int pool_take(struct leaf_pool *p, const struct group_set *s);
 void pool_give(struct leaf_pool *p, const struct group_set *s, int leaf, bool left, bool reusable);
 /*
  * Takes back the leaves whose last process has ended since it was left, and kills the processes of those that use more than `kernel_bytes` of the
- * kernel's memory, or more page tables than their bound: no slot watches them (supervise/limits.c). `walkable` measures page tables of the first
- * 1,024 processes. Returns how many leaves have processes that were left.
+ * kernel's memory, or more page tables than `walkable_bytes`: no slot watches them (supervise/limits.c). `walkable` measures page tables of the first
+ * 1,024 processes; all tasks of the sandbox can walk them. Returns how many leaves have processes that were left.
  */
-int pool_check_left(struct leaf_pool *p, const struct group_set *s, uint64_t kernel_bytes,
+int pool_check_left(struct leaf_pool *p, const struct group_set *s, uint64_t kernel_bytes, uint64_t walkable_bytes,
 		    uint64_t (*walkable)(int proc, const pid_t *process, int processes, uint64_t tasks), int proc);
 /* Writes the name of a leaf of the pool. */
 void pool_name(int leaf, char name[16]);

@@ -66,7 +66,7 @@ static int make_pipe(int *read_end, int *write_end, int for_slot, int bytes, uid
  */
 static int make_terminal(struct run *run, struct program_args *args, struct terminal_size size, struct failure *f)
 {
-	int unlocked = 0;
+	int unlocked = 0, locked = 1;
 	run->terminal = args->terminal = true;
 	run->out_fd = openat(run->box->terminals, "ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 	if (run->out_fd < 0) /* ENOSPC: the sandbox, or the machine, has no more */
@@ -74,6 +74,8 @@ static int make_terminal(struct run *run, struct program_args *args, struct term
 	if (ioctl(run->out_fd, TIOCSPTLCK, &unlocked) < 0 ||
 	    (args->stdin_fd = ioctl(run->out_fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC)) < 0)
 		return fail(f, "terminal", "unlock");
+	/* Until the program has it as its controlling terminal, no other program of the sandbox may open it and take it (start_child()). */
+	ioctl(run->out_fd, TIOCSPTLCK, &locked);
 	run_resize(run, size);
 	run->in_fd = fcntl(run->out_fd, F_DUPFD_CLOEXEC, 0);
 	args->out_fd = fcntl(args->stdin_fd, F_DUPFD_CLOEXEC, 0);
@@ -172,7 +174,12 @@ static int start_child(const struct slot *s, struct run *run, struct program_arg
 		return fail(f, "namespaces", "pid namespace of the slot");
 	if (pid < 0)
 		return fail_with(f, err, "box", "clone of the program");
-	return await_ready(run->ready, run->program_fd, &run->exec_args->failure, s->timeout_ms, "program", f);
+	if (await_ready(run->ready, run->program_fd, &run->exec_args->failure, s->timeout_ms, "program", f) < 0)
+		return -1;
+	int unlocked = 0;
+	if (run->terminal && ioctl(run->out_fd, TIOCSPTLCK, &unlocked) < 0) /* the program may open its terminal by name */
+		return fail(f, "terminal", "unlock");
+	return 0;
 }
 
 /*

@@ -84,7 +84,7 @@ static int on_holder(int holder)
 
 static void give_back(struct attached_slot *a, int leaf, bool left, bool reusable)
 {
-	struct held_message m = {.kind = HELD_GIVE, .leaf = leaf, .left = left, .reusable = reusable, .walkable = a->request.number[KEY_WALKABLE_BYTES]};
+	struct held_message m = {.kind = HELD_GIVE, .leaf = leaf, .left = left, .reusable = reusable};
 	held_send(a->holder, &m, NULL); /* if it fails, the sandbox ends */
 }
 
@@ -117,13 +117,13 @@ static int attach(struct attached_slot *a, const char *token, struct failure *f)
 
 /*
  * Says that a failure to build a run is one of the sandbox if its own programs can cause it: they can kill or stop a program that is being
- * parked, and use up the processes and the memory of the sandbox.
+ * parked, take its terminal, and use up the processes and the memory of the sandbox.
  */
 static void attribute(struct failure *f)
 {
 	static const int theirs[] = {ESRCH, ETIMEDOUT, EAGAIN, ENOMEM};
 	for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++)
-		if (f->err == theirs[i] && !strcmp(f->step, "box"))
+		if (!strcmp(f->step, "box") && (f->err == theirs[i] || !strncmp(f->object, "terminal", strlen("terminal"))))
 			f->step = "sandbox";
 }
 

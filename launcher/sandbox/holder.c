@@ -31,9 +31,10 @@ enum {
 	COVER_EVERY_MS = 1000,
 	END_TIMEOUT_MS = 8000,     /* how long attached slots may take to end; below SLOT_END_MS of serve.c */
 	UNCHARGE_TIMEOUT_MS = 5000, RECLAIM_EVERY = 8, CHARGED_MAX = 4 << 20, GROUPS_TIMEOUT_MS = 2000,
-	POLL_KILL_MS = 20,
+	POLL_KILL_MS = 20, PROGRESS_TIMEOUT_MS = 2000, PROCESSES_TIMEOUT_MS = 30000,
 	LEFT_CHECK_MS = 50,        /* how often processes that were left are looked at; the checks take at most 1/LEFT_CHECK_SHARE of the time */
 	LEFT_CHECK_SHARE = 20,
+	WALKABLE_MEMORY_BYTES = 1 << 30, /* their bound of page tables: as walkableBytes() there, for all tasks of the sandbox */
 	KERNEL_LEAST_BYTES = 48 << 20, KERNEL_SHARE = 8, /* their bound of kernel memory: as kernelBytes() in src/sandbox/step.ts */
 };
 
@@ -260,8 +261,6 @@ static void serve_slot(struct holder *h, struct attached *a)
 	case HELD_TAKE: give_leaf(h, a); break;
 	case HELD_STARTED: a->starts = false; break;
 	case HELD_GIVE:
-		if (a->leaf >= 0)
-			h->pool.walkable[a->leaf] = m.walkable;
 		h->left_check_at = 0;
 		take_back(h, a, m.left, m.reusable);
 		break;
@@ -309,7 +308,8 @@ static uint64_t check_left(struct holder *h)
 		return UINT64_MAX;
 	if (now >= h->left_check_at) {
 		uint64_t bound = most > KERNEL_LEAST_BYTES ? most : KERNEL_LEAST_BYTES;
-		h->left = pool_check_left(&h->pool, &h->groups, bound, walkable_bytes_of, h->slot.launcher->proc);
+		uint64_t walkable = (h->limits.memory < WALKABLE_MEMORY_BYTES ? h->limits.memory : WALKABLE_MEMORY_BYTES) / 5 * 3;
+		h->left = pool_check_left(&h->pool, &h->groups, bound, walkable, walkable_bytes_of, h->slot.launcher->proc);
 		uint64_t after = now_ns(), took = (after - now) * LEFT_CHECK_SHARE, pause = LEFT_CHECK_MS * 1000000ull;
 		h->left_check_at = after + (took > pause ? took : pause);
 	}
@@ -488,6 +488,25 @@ static void await_uncharged(struct holder *h, struct teardown *t)
 		teardown_leftover(t, "memory of the sandbox");
 }
 
+/*
+ * Waits for processes that are in long calls of the kernel, which no signal ends, as long as they use CPU time: the init cannot end before them.
+ * The launcher ends this if the client has left (SLOT_END_MS in serve.c).
+ */
+static void await_processes(struct holder *h)
+{
+	uint64_t begin = now_ns(), progress = begin, used = 0;
+	while (fact(h, FACT_POPULATED) && !slot_stopping) {
+		uint64_t now = now_ns(), cpu = fact(h, FACT_CPU_USEC);
+		if (cpu > used)
+			progress = now;
+		used = cpu;
+		if (now - progress > PROGRESS_TIMEOUT_MS * 1000000ull || now - begin > PROCESSES_TIMEOUT_MS * 1000000ull)
+			return;
+		sandbox_kill(&h->groups);
+		usleep(POLL_KILL_MS * 1000);
+	}
+}
+
 static bool remove_sandbox(struct holder *h)
 {
 	struct teardown t = {.reaped = true, .populated = -1};
@@ -496,6 +515,8 @@ static bool remove_sandbox(struct holder *h)
 	if (h->groups.own.dir[TREE_UNIFIED] >= 0) {
 		sandbox_kill(&h->groups);
 		end_slots(h);
+		left_end_checks(false);
+		await_processes(h);
 	}
 	unlinkat(l->sockets, h->token, 0);
 	close_fd(&h->proc);

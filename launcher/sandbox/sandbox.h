@@ -33,7 +33,6 @@ struct held_message {
 	int32_t leaf;      /* HELD_LEAF, HELD_GIVE */
 	int32_t err;       /* HELD_LEAF: the errno if there is no leaf; otherwise 0 */
 	uint32_t left;     /* HELD_GIVE: the leaf has processes that run on */
-	uint64_t walkable; /* HELD_GIVE, if left: the bound of page tables of the step (WALKABLE_BYTES) */
 	uint32_t reusable; /* HELD_GIVE: the leaf may serve another execution */
 	uid_t uid;         /* HELD_BOX: of the programs */
 	pid_t init;        /* HELD_BOX */

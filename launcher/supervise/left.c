@@ -27,7 +27,6 @@ static struct whole *whole(void)
 
 uint64_t left_check_locks(struct slot *s, const struct box *b, struct leaf *leaf)
 {
-	enum { FILES_CHECK_NS = 100000000 };
 	struct whole *h = whole();
 	struct watch *w = &h->watch;
 	uint64_t now = now_ns();
@@ -43,9 +42,6 @@ uint64_t left_check_locks(struct slot *s, const struct box *b, struct leaf *leaf
 	}
 	if (now >= w->deadline[DEADLINE_LOCKS]) {
 		check_locks(w, now);
-		/* Without many files, no rename takes long. */
-		if (!w->locks.deep && !w->locks.frozen && w->deadline[DEADLINE_LOCKS] < now + FILES_CHECK_NS)
-			w->deadline[DEADLINE_LOCKS] = now + FILES_CHECK_NS;
 		w->o->errors = 0; /* the next check tries again what has failed */
 	}
 	return w->deadline[DEADLINE_LOCKS];

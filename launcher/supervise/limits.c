@@ -21,7 +21,7 @@ enum {
 	 * begin calls that walk page tables. The second is for page tables that exceed WALKABLE_BYTES if the step has as many processes
 	 * as it may.
 	 */
-	FREQUENT_CHECK_NS = 5000000, URGENT_CHECK_NS = 1000000, FEW_PROCESSES = 16,
+	IDLE_LONGEST_NS = 100000000, FREQUENT_CHECK_NS = 5000000, URGENT_CHECK_NS = 1000000, FEW_PROCESSES = 16,
 	UNCHARGE_NS = 1000000000, /* how long the run stays frozen while the kernel frees no memory of it */
 	UNCHARGE_CHECK_NS = 2000000,
 	UNCHARGE_PROGRESS_BYTES = 1 << 20, /* the kernel has freed memory if the use has fallen by so much */
@@ -186,6 +186,21 @@ static void check_page_tables(struct watch *w, uint64_t kernel_bytes)
 /* ---- kernel memory ---- */
 
 /*
+ * Executions of a sandbox mostly wait, for hours. While one uses no CPU time, each pause between checks is twice as long as the one before, because
+ * the slot's own CPU time is charged to nobody.
+ */
+static uint64_t longer_if_idle(struct watch *w, uint64_t pause)
+{
+	uint64_t used = 0;
+	if (!w->run->box->attached)
+		return pause;
+	bool idle = run_read(w->run, FACT_CPU_USEC, &used) == 0 && used == w->idle_cpu_usec;
+	w->idle_cpu_usec = used;
+	w->idle_pause_ns = !idle ? pause : 2 * w->idle_pause_ns < IDLE_LONGEST_NS ? 2 * w->idle_pause_ns : IDLE_LONGEST_NS;
+	return w->idle_pause_ns > pause ? w->idle_pause_ns : pause;
+}
+
+/*
  * The kernel walks the mappings and page tables of a group in calls that no signal interrupts and, without preemption,
  * no other task. 60 processes with 50,000 mappings of one file each, which all truncate it, held a CPU and the slot on
  * it for a minute after SIGKILL. A bound of kernel memory bounds that time. The kernel has no such limit, so a group
@@ -205,7 +220,8 @@ void check_kernel_memory(struct watch *w, uint64_t now)
 	check_page_tables(w, used);
 	uint64_t processes = w->request->number[KEY_PROCESSES];
 	bool urgent = w->tables.walk_bytes * processes > w->request->number[KEY_WALKABLE_BYTES];
-	w->deadline[DEADLINE_KERNEL_MEMORY] = now + (urgent ? URGENT_CHECK_NS : processes > FEW_PROCESSES ? FREQUENT_CHECK_NS : KERNEL_CHECK_NS);
+	uint64_t pause = urgent ? URGENT_CHECK_NS : processes > FEW_PROCESSES ? FREQUENT_CHECK_NS : KERNEL_CHECK_NS;
+	w->deadline[DEADLINE_KERNEL_MEMORY] = now + (urgent ? pause : longer_if_idle(w, pause));
 	if (!w->uncharge_by && used > bound && !w->memory_limit) {
 		w->uncharge_by = now + UNCHARGE_NS;
 		w->uncharge_end = now + UNCHARGE_MOST_NS;

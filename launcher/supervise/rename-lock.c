@@ -171,7 +171,9 @@ void check_locks(struct watch *w, uint64_t now)
 		l->suspected_checks = REMEMBERED_CHECKS;
 	else if (suspected)
 		l->suspected_checks--;
-	w->deadline[DEADLINE_LOCKS] = now_ns() + CHECK_NS + random_below(l, 2 * CHECK_NS);
+	/* In a sandbox, which can wait for hours, nothing is to be checked before there are many files. */
+	bool rarely = w->run->box->attached && !l->deep;
+	w->deadline[DEADLINE_LOCKS] = now_ns() + (rarely ? INODES_NS : CHECK_NS + random_below(l, 2 * CHECK_NS));
 	if (!slow || !suspected || is_frozen_by_limits(w))
 		return;
 	if (!l->freeze_ns)

@@ -143,6 +143,7 @@ struct watch {
 
 	/* Limits. */
 	uint64_t cpu_budget_usec;
+	uint64_t idle_cpu_usec, idle_pause_ns; /* in a sandbox: the CPU time at the last check of kernel memory, and the pause after it */
 	uint64_t uncharge_by; /* until when the run is frozen at most, so that the kernel can free memory; 0: it is not frozen for that */
 	uint64_t uncharge_end; /* the latest value that uncharge_by can get */
 	uint64_t uncharge_bytes; /* kernel memory of the run when uncharge_by was last set */

@@ -640,5 +640,5 @@ export function encodeExecution(step: ExecutionStep, token: Buffer, sandbox: Pic
     .int("LIVE_STDIN", isLive(step) ? 1 : 0)
     .pieces();
 }
-const SAMPLE_MS = 10;
+const SAMPLE_MS = 1000;
 const MAX_PROCESSES_RLIMIT = 65_536;

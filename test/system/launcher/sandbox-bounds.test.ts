@@ -177,7 +177,7 @@ ${source}`;
   test("leave no process with more page tables than an execution may have", async () => {
     await leave(`
 space = mmap.mmap(-1, 12 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000)
-for i in range(5000): space[i << 21] = 1
+for i in range(6000): space[i << 21] = 1
 while True: time.sleep(1)`);
     await noneLeft();
   });
@@ -222,6 +222,18 @@ while time.time() < end: os.rename('a', 'b'); os.rename('b', 'a')`);
   });
 });
 
+test("executions get no more memory for files of earlier ones that they remove", async () => {
+  const launcher = await startLauncher({ slots: 1, sandboxes: 1 });
+  const box = await hold(launcher, { memoryBytes: 512 * MiB, diskBytes: 300 * MiB });
+  const slot = await box.attach();
+  for (let i = 0; i < 16; i++) await output(slot, `head -c ${16 * MiB} /dev/zero > /tmp/${i}`);
+  const source = "import os\nfor f in os.listdir('/tmp'): os.unlink('/tmp/' + f)\nx = bytearray(24 << 20)";
+  const report = await slot.run(execution(python(source), { limits: { memoryBytes: 20 * MiB } }));
+  assert.deepEqual([report.killReason, report.oomKills > 0], ["oom", true], described(report));
+  assert.deepEqual((await box.end()).groupsLeft, []);
+  assert.equal(await launcher.stop(), 0);
+});
+
 test("a sandbox that was the first to read files of the image leaves nothing", async () => {
   const launcher = await startLauncher({ slots: 1, sandboxes: 1 });
   const box = await hold(launcher);
@@ -231,6 +243,5 @@ test("a sandbox that was the first to read files of the image leaves nothing", a
   execFileSync("dd", [`if=${onHost}`, "iflag=nocache", "count=0", "status=none"]); // drops what nobody uses
   await output(slot, `head -c 30000000 ${file} >/dev/null`);
   assert.deepEqual((await box.end()).groupsLeft, []);
-  await sleep(0);
   assert.equal(await launcher.stop(), 0);
 });
