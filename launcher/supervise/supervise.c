@@ -306,7 +306,7 @@ bool input_complete(const struct input *in)
 static bool input_is_pending(const struct input *in) { return in->begin < in->end; }
 
 /*
- * Tells the client that the INPUT was taken. The client has few of them under way at a time, so that its connection never fills with input
+ * Tells the client that the frame was taken. The client has few of them under way at a time, so that its connection never fills with input
  * that the program does not read, and it can always end the step.
  */
 static void input_taken(struct watch *w)
@@ -362,6 +362,7 @@ static void input_send_signal(struct watch *w)
 	if (syscall(__NR_pidfd_send_signal, w->run->program_fd, in->signal, NULL, 0) == 0)
 		w->o->sent_signal = in->signal;
 	in->signal = 0;
+	input_taken(w);
 }
 
 static int handle_signal(struct watch *w, unsigned number)
@@ -385,6 +386,7 @@ static int handle_frame(struct watch *w)
 	if (in->header[4] == FRAME_RESIZE) {
 		const uint8_t *b = in->body;
 		run_resize(w->run, (struct terminal_size){(uint16_t)(b[0] | b[1] << 8), (uint16_t)(b[2] | b[3] << 8)});
+		input_taken(w);
 	} else if (size == 0) {
 		end_input(w);
 	} else {

@@ -19,6 +19,8 @@ const [OPEN_MS, HOLD_MS, ANSWER_MS, END_MS, FREE_MS] = [30_000, 30_000, 20_000, 
 const SILENCE_MS = 45_000;
 /** Input frames that the program has not taken yet. The socket has space for them, so that the end of a connection is never behind them. */
 const INPUTS_UNDER_WAY = 2;
+/** How many SIGNAL and RESIZE frames may be under way. Beyond that, only the last size and one signal of each number wait. */
+const CONTROLS_UNDER_WAY = 8;
 const MAX_INPUT_BYTES = 64 * 1024;
 /** Arguments and environment together; the launcher's EXEC_ARGS_BYTES is a little larger. */
 const MAX_COMMAND_BYTES = 480 * 1024;
@@ -389,8 +391,10 @@ export class AttachedSlot {
   #running: Running | null = null;
   #isPaused = false;
   #used = false;
-  /** How many INPUT frames the program has not taken yet, and who waits for that. */
-  #underWay = 0;
+  /** The frames that the launcher has not taken yet, in their order, and who waits for that. */
+  #underWay: ("input" | "control")[] = [];
+  #size: Buffer | null = null;
+  readonly #signals = new Set<number>();
   #waiting: (() => void)[] = [];
   #inputs: Promise<void> = Promise.resolve();
 
@@ -421,7 +425,9 @@ export class AttachedSlot {
       if (!fits(step))
         return reject(new StepSizeError("the execution has too many or too long arguments or variables"));
       const frames = encodeExecution(step, this.#token, this.#limits);
-      this.#underWay = 0;
+      this.#underWay = [];
+      this.#size = null;
+      this.#signals.clear();
       this.#running = {
         step,
         onOutput,
@@ -454,28 +460,51 @@ export class AttachedSlot {
   async #send(bytes: Buffer): Promise<void> {
     let at = 0;
     do {
-      while (this.#takesInput() && this.#underWay >= INPUTS_UNDER_WAY)
+      while (this.#takesInput() && this.#count("input") >= INPUTS_UNDER_WAY)
         await new Promise<void>((resolve) => this.#waiting.push(resolve));
       if (!this.#takesInput()) return;
       const piece = bytes.subarray(at, at + MAX_INPUT_BYTES);
-      this.#underWay++;
+      this.#underWay.push("input");
       await this.#connection.send([encodeRaw("INPUT", piece)]);
       at += piece.length;
     } while (at < bytes.length);
   }
 
-  /** Sends HUP, INT, QUIT, KILL, USR1, USR2 or TERM to the program of a step with `live` input. */
-  async signal(number: number): Promise<void> {
-    if (this.#takesInput()) await this.#connection.send([encodeSignal(number)]);
+  #count(kind: "input" | "control"): number {
+    return this.#underWay.filter((one) => one === kind).length;
   }
 
-  /** Gives the terminal of the program another size. */
+  /** Sends what waits, without filling the socket: the end of the connection, which kills the program, must never be behind other frames. */
+  #sendControls(): void {
+    while (this.#takesInput() && this.#count("control") < CONTROLS_UNDER_WAY) {
+      const [number] = this.#signals;
+      const size = this.#size;
+      if (number !== undefined) this.#signals.delete(number);
+      else if (size) this.#size = null;
+      else return;
+      this.#underWay.push("control");
+      void this.#connection.send([number !== undefined ? encodeSignal(number) : encodeRaw("RESIZE", size as Buffer)]);
+    }
+  }
+
+  /**
+   * Sends HUP, INT, QUIT, KILL, USR1, USR2 or TERM to the program of a step with `live` input. Does not wait until the program has read the
+   * input that was sent before, after which it gets the signal.
+   */
+  async signal(number: number): Promise<void> {
+    if (!this.#takesInput()) return;
+    this.#signals.add(number);
+    this.#sendControls();
+  }
+
+  /** Gives the terminal of the program another size. Does not wait either; of many sizes, the last one counts. */
   async resize(rows: number, cols: number): Promise<void> {
     if (!this.#takesInput() || !this.#running?.step.terminal) return;
     const body = Buffer.alloc(4);
     body.writeUInt16LE(rows, 0);
     body.writeUInt16LE(cols, 2);
-    await this.#connection.send([encodeRaw("RESIZE", body)]);
+    this.#size = body;
+    this.#sendControls();
   }
 
   /** Kills the program with all its descendants. Its report has the reason `client`. The slot runs no further execution. */
@@ -530,8 +559,9 @@ export class AttachedSlot {
       case "STDERR":
         return this.#output(running, "stderr", frame.body);
       case "TAKEN":
-        this.#underWay = Math.max(0, this.#underWay - 1);
+        this.#underWay.shift();
         this.#wake();
+        this.#sendControls();
         return;
       case "ENDING":
         this.#startTimer();

@@ -85,6 +85,21 @@ describe("an execution in a sandbox", () => {
     assert.equal((await running).killReason, "client");
   });
 
+  test("in a terminal, is killed although its input is not read and its size changes again and again", async () => {
+    const victim = await box.attach();
+    const screen = new Screen();
+    const running = victim.run(
+      execution("trap '' USR1; stty raw -echo; echo up; sleep 600", { terminal: { rows: 24, cols: 80 }, paced: true }),
+      screen.add,
+    );
+    await screen.until("up");
+    void victim.input(Buffer.alloc(100_000));
+    for (let i = 0; i < 20_000; i++) await victim.resize(24, 80 + (i % 100));
+    for (let i = 0; i < 20_000; i++) await victim.signal(10);
+    victim.kill();
+    assert.equal((await running).killReason, "client");
+  });
+
   test("has a limit of memory of its own, and its end leaves the others alone", async () => {
     const neighbour = await box.attach();
     const running = neighbour.run(execution("read line; echo $line", { live: true }));
