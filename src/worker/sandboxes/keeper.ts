@@ -54,6 +54,8 @@ export class SandboxKeeper implements SandboxHost {
   readonly #creating = new Map<string, Promise<unknown>>();
   /** The ends of sandboxes that could not be stored, by their ids. Until they are, these sandboxes count for the quota of their account. */
   readonly #unstored = new Map<string, SandboxEnd>();
+  /** Requests for new sandboxes. */
+  readonly #requests = new Set<Promise<Sandbox>>();
   readonly #accounts = new Map<string, AccountUse>();
   readonly #places: Budget;
   readonly #memory: Budget;
@@ -94,7 +96,15 @@ export class SandboxKeeper implements SandboxHost {
     return { held, most: this.capacity };
   }
 
-  async create(request: SandboxRequest, caller: Caller, idempotencyKey: string | null): Promise<Sandbox> {
+  create(request: SandboxRequest, caller: Caller, idempotencyKey: string | null): Promise<Sandbox> {
+    const created = this.#create(request, caller, idempotencyKey);
+    this.#requests.add(created);
+    const done = () => this.#requests.delete(created);
+    created.then(done, done);
+    return created;
+  }
+
+  async #create(request: SandboxRequest, caller: Caller, idempotencyKey: string | null): Promise<Sandbox> {
     if (this.#isStopping) throw new SandboxRefused("sandboxesOff");
     const { store, worker, leaseMs, meter } = this.#options;
     const startedAt = performance.now();
@@ -141,7 +151,7 @@ export class SandboxKeeper implements SandboxHost {
     this.#isStopping = true;
     for (const timer of this.#timers) clearInterval(timer);
     await this.#renewing;
-    await Promise.allSettled(this.#creating.values());
+    await Promise.allSettled(this.#requests);
     await Promise.all([...this.#living.values()].map((living) => living.endFor("shutdown")));
   }
 

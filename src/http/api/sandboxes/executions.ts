@@ -5,6 +5,7 @@ import type { Execution, SignalName } from "../../../domain/sandboxes/execution.
 import type { RunningExecution, SandboxHandle } from "../../../domain/sandboxes/host.ts";
 import { SandboxRefused } from "../../../domain/sandboxes/sandbox.ts";
 import { toLongExecutionRecord } from "../../../domain/sandboxes/sandbox-record.ts";
+import { countRequests } from "../../access/rate-limit.ts";
 import { streamedBody } from "../../body/streamed-body.ts";
 import { disconnected } from "../../responses/client-disconnect.ts";
 import { StreamBudget } from "../../responses/stream-budget.ts";
@@ -87,6 +88,8 @@ export const execute = route({
       const wanted = toExecutionRequest(request.body, services.dependencies);
       await checkStillValid(call, services);
       request.forgetBody?.();
+      // Its end is a message for each endpoint of the project, and the limit of the key bounds these.
+      if (wanted.background) await countRequests(caller, services.dependencies);
       const streams = /\btext\/event-stream\b/.test(request.headers.accept ?? "");
       if (streams) followedBy(services).open(caller.accountId, reply);
       const running = await handle.execute(wanted, caller.keyId);
