@@ -39,6 +39,9 @@ export class ExecutionLog {
   /** The number of the first span. */
   #first = 0;
   #ended: Execution | null = null;
+  #readers = 0;
+  /** Resolves when nobody reads any more. */
+  readonly #unread = Promise.withResolvers<void>();
   #eager = 0;
   #wokenAtMs = Number.NEGATIVE_INFINITY;
   #soon: NodeJS.Immediate | null = null;
@@ -72,6 +75,16 @@ export class ExecutionLog {
   end(execution: Execution): void {
     this.#ended = execution;
     this.#wake();
+    this.#checkUnread();
+  }
+
+  /** Resolves when the execution has ended, and all who read then have read everything or left. Until then, the output is in memory. */
+  get unread(): Promise<void> {
+    return this.#unread.promise;
+  }
+
+  #checkUnread(): void {
+    if (this.#ended && this.#readers === 0) this.#unread.resolve();
   }
 
   /** What is kept of both streams, and how much was written. */
@@ -90,6 +103,7 @@ export class ExecutionLog {
     const wake = () => woken.resolve();
     over.addEventListener("abort", wake);
     this.#waiting.add(wake);
+    this.#readers++;
     try {
       while (!over.aborted) {
         woken = Promise.withResolvers(); // armed before the read, so that no output is missed
@@ -107,6 +121,8 @@ export class ExecutionLog {
     } finally {
       over.removeEventListener("abort", wake);
       this.#waiting.delete(wake);
+      this.#readers--;
+      this.#checkUnread();
     }
   }
 

@@ -76,6 +76,11 @@ export class Run implements RunningExecution {
     return this.#log.follow(from, over);
   }
 
+  /** Resolves when it has ended and nobody reads its output any more. */
+  get unread(): Promise<void> {
+    return this.#log.unread;
+  }
+
   async input(bytes: Buffer): Promise<void> {
     await this.#give(bytes);
   }

@@ -190,7 +190,7 @@ export class LivingSandbox implements SandboxHandle {
         meter.time("executionRan", {}, secondsSince(startedAt));
         meter.count("executionsEnded", { verdict: ended.outcome?.result.verdict ?? "IE" });
         this.#runs.delete(number);
-        release();
+        void run.unread.then(release); // slow readers keep the output in memory
         if (steps.codeDirectory !== null && !request.background) void this.#clean(steps.codeDirectory);
       },
     });

@@ -182,6 +182,29 @@ onEachDatabase((temporaryStore) => {
     assert.equal(await store.sandboxes.execution(sandbox.id, (await addKey(store, "two")).accountId, 1), null);
   });
 
+  test("the output of an execution is read when memory for it is reserved, and not at all otherwise", async (t) => {
+    const { store } = await temporaryStore(t);
+    const key = await addKey(store, "one");
+    const sandbox = await running(store, key);
+    const execution = newExecution(sandbox, 1, shellRequest("true"), START_MS + 2);
+    await store.sandboxes.begin(execution, "here");
+    const asked: number[] = [];
+    const read = (admit: (bytes: number) => Promise<void>) =>
+      store.sandboxes.execution(sandbox.id, key.accountId, 1, async (bytes) => {
+        asked.push(bytes);
+        await admit(bytes);
+      });
+    assert.equal((await read(async () => {}))?.status, "running");
+    await store.sandboxes.endExecution({ execution: ended(execution), drop: [] });
+    const found = await read(async () => {});
+    assert.deepEqual([found?.outcome?.output?.stdout.toString(), found?.outcome?.output?.stderr.length], ["out", 1]);
+    await assert.rejects(
+      read(() => Promise.reject(new Error("no room"))),
+      /no room/,
+    );
+    assert.deepEqual(asked, [4, 4]);
+  });
+
   test("old executions of a sandbox are deleted, but none that runs", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "one");

@@ -561,3 +561,16 @@ test("the output of a terminal passes at a bounded rate", async (t) => {
   await (await living.execute(shellRequest("yes", { terminal: { rows: 24, cols: 80 } }))).ended;
   assert.ok(waits >= 20, String(waits));
 });
+
+test("the memory for the output of an execution is free when its last reader has read it", async (t) => {
+  const { create, handle } = await started(t, { bufferBytes: 9 * MIB });
+  const living = await handle(await create());
+  const run = await living.execute(shellRequest("flood"));
+  const reading = run.follow({ stdout: 0, stderr: 0 }, new AbortController().signal)[Symbol.asyncIterator]();
+  await reading.next();
+  await run.ended;
+  await assert.rejects(living.execute(shellRequest("hello")), refusedAs("executionsFull"));
+  await reading.return?.();
+  await (await living.execute(shellRequest("hello"))).ended;
+  await (await living.execute(shellRequest("hello"))).ended;
+});

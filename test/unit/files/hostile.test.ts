@@ -298,3 +298,25 @@ test("paths that no file can have are refused before a program starts", async ()
   }
   assert.equal(hostile.killed.length, 0);
 });
+
+test("a page has bounded bytes, whatever the directory or the program says", async () => {
+  const links = (count: number) => () =>
+    Array.from({ length: count }, (_, n) =>
+      info(String(n).padStart(4, "0") + "\u0001".repeat(200), { type: 2, target: "\u0001".repeat(4_000) }),
+    );
+  const hostile = new Hostile(links(1_000));
+  await assert.rejects(hostile.client().list("d", null, 1_000), stopped);
+  assert.deepEqual(hostile.killed, [true]);
+  // The path of the directory is part of each entry.
+  const deep = new Hostile(() => Array.from({ length: 200 }, (_, n) => info(String(n).padStart(4, "0"))));
+  await assert.rejects(deep.client().list(`/${"d".repeat(4_000)}`, null, 1_000), stopped);
+});
+
+test("a program that reports progress without end is killed", async () => {
+  function* progress() {
+    for (let n = 0; n < 1_500; n++) yield frame("p");
+  }
+  const hostile = new Hostile(progress);
+  await assert.rejects(hostile.client().remove("d", true), stopped);
+  assert.deepEqual(hostile.killed, [true]);
+});
