@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Language } from "../../domain/language.ts";
 import { type Meter, secondsSince } from "../../domain/meter.ts";
@@ -86,7 +87,9 @@ export class LivingSandbox implements SandboxHandle {
   #number = 0;
   #memoryKills = 0;
   #measured: { readonly atMs: number; readonly result: Promise<SandboxMeasurement> } | null = null;
-  #isLookingForRoom = false;
+  /** Whether memory is being looked at, and whether that must be done again. */
+  #isLooking = false;
+  #mustLook = false;
   /** Set from the beginning of a pause on: an execution that began then would find the sandbox frozen. */
   #isPausing = false;
   /** Resolves when the sandbox is not paused any more, or ends. */
@@ -113,11 +116,7 @@ export class LivingSandbox implements SandboxHandle {
     this.files = this.#fileClient.files;
     box.onMemory(() => {
       this.#memoryKills++;
-      if (this.#isLookingForRoom) return;
-      this.#isLookingForRoom = true;
-      void this.#endIfFull().finally(() => {
-        this.#isLookingForRoom = false;
-      });
+      void this.#endIfFull();
     });
     box.onLost((error) => {
       this.#isLost = true;
@@ -360,13 +359,25 @@ export class LivingSandbox implements SandboxHandle {
     return this.#memoryKills;
   }
 
-  /** Ends a sandbox whose files leave no memory for programs: every program would be killed. */
+  /**
+   * Ends a sandbox whose files leave no memory for programs: every program would be killed. Kills that come while it looks are looked at
+   * together afterwards: the last look is always later than the last kill.
+   */
   async #endIfFull(): Promise<void> {
+    this.#mustLook = true;
+    if (this.#isLooking) return;
+    this.#isLooking = true;
     try {
-      const { diskBytes } = await this.measure();
-      if (diskBytes > FILES_SHARE * this.#sandbox.limits.memoryBytes) await this.endFor("memory");
+      while (this.#mustLook && !this.#ending) {
+        this.#mustLook = false;
+        const { diskBytes } = await this.#options.box.measure();
+        if (diskBytes > FILES_SHARE * this.#sandbox.limits.memoryBytes) await this.endFor("memory");
+        else await sleep(MEASURED_MS, undefined, { ref: false });
+      }
     } catch {
       // The sandbox has ended meanwhile.
+    } finally {
+      this.#isLooking = false;
     }
   }
 
