@@ -74,6 +74,11 @@ export class FileClient implements SandboxFiles {
     this.#programs.close();
   }
 
+  /** Ends a file program that waits for a request, because its place is needed. @returns whether there was one. */
+  endIdle(): boolean {
+    return this.#programs.endIdle();
+  }
+
   async stat(path: string, follow = false): Promise<FileInfo> {
     const asked = this.#path(path);
     return this.#ask(asked, async (dialogue) => {

@@ -78,7 +78,7 @@ export class Programs {
 
   close(): void {
     this.#isClosed = true;
-    this.#endIdle();
+    this.endIdle();
     const error = new FileProgramStopped("the sandbox ends");
     for (const waiting of this.#waiting.splice(0)) waiting.reject(error);
     for (const dialogue of [...this.#busy, ...this.#watchers]) dialogue.kill(error);
@@ -122,9 +122,11 @@ export class Programs {
 
   #keep(dialogue: Dialogue): void {
     this.#idle = dialogue;
-    this.#idleTimer = setTimeout(() => this.#endIdle(), IDLE_MS);
+    this.#idleTimer = setTimeout(() => this.endIdle(), IDLE_MS);
     this.#idleTimer.unref();
-    dialogue.rest(() => this.#idle === dialogue && this.#endIdle());
+    dialogue.rest(() => {
+      if (this.#idle === dialogue) this.endIdle();
+    });
   }
 
   #takeIdle(): Dialogue | null {
@@ -135,7 +137,10 @@ export class Programs {
     return dialogue;
   }
 
-  #endIdle(): void {
-    this.#takeIdle()?.kill();
+  /** Ends the program that waits for a request. @returns whether there was one. */
+  endIdle(): boolean {
+    const dialogue = this.#takeIdle();
+    dialogue?.kill();
+    return dialogue !== null;
   }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { SandboxRefused } from "../../domain/sandboxes/sandbox.ts";
 import type { Budget, Release } from "../../fairness/budget.ts";
 import type { AttachedBox, HeldBox } from "./engine.ts";
@@ -23,8 +24,33 @@ export interface AttachmentsOptions {
 export interface AccountUse {
   running: number;
   most: number;
+  /** Functions that each end a file program that only waits for a request, and say whether there was one. */
+  readonly idle: Set<() => boolean>;
+  /** Resolves when one of `running` has ended. */
+  freed: PromiseWithResolvers<void>;
+  /** File programs that were ended for their place, and may still run until this time of performance.now(). */
+  freeingUntilMs: number;
   /** The output of all terminals of the account. */
   readonly terminals: Pace;
+}
+
+/** How long an execution waits for the place of a file program. */
+const FREED_MS = 2_000;
+
+function leave(account: AccountUse): void {
+  account.running--;
+  account.freed.resolve();
+  account.freed = Promise.withResolvers();
+}
+
+/** Ends file programs that only wait for requests. @returns whether the account may have room for another execution now. */
+async function freed(account: AccountUse): Promise<boolean> {
+  const ended = [...account.idle].filter((end) => end());
+  if (ended.length > 0) account.freeingUntilMs = performance.now() + FREED_MS;
+  const leftMs = account.freeingUntilMs - performance.now();
+  if (leftMs <= 0) return false;
+  await Promise.race([account.freed.promise, sleep(leftMs, undefined, { ref: false })]);
+  return true;
 }
 
 /** A connection that was taken for one execution or request for files. */
@@ -51,8 +77,8 @@ export class Attachments {
    */
   async take(): Promise<Taken> {
     const { account } = this.#options;
-    if (account.running >= account.most)
-      throw new SandboxRefused("sandboxQuota", { what: "executions", most: account.most });
+    while (account.running >= account.most)
+      if (!(await freed(account))) throw new SandboxRefused("sandboxQuota", { what: "executions", most: account.most });
     account.running++;
     try {
       const one = await this.#connection();
@@ -62,12 +88,12 @@ export class Attachments {
         give: (isClean) => {
           if (isGiven) return;
           isGiven = true;
-          account.running--;
+          leave(account);
           this.#giveBack(one, isClean);
         },
       };
     } catch (error) {
-      account.running--;
+      leave(account);
       throw error;
     }
   }

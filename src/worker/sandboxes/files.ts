@@ -9,6 +9,8 @@ export interface SandboxFileClient {
   readonly files: SandboxFiles;
   /** Ends the requests under way. */
   close(): void;
+  /** Ends a program that only waits for a request. @returns whether there was one. */
+  endIdle(): boolean;
 }
 
 export interface FilesOptions {
@@ -27,7 +29,7 @@ const PROGRAM = "/opt/assay/files";
 /** The files of a sandbox. Requests run as executions of the file program, with the rights and the limits of the programs of the sandbox. */
 export function filesOf(options: FilesOptions): SandboxFileClient {
   const client = new FileClient(() => start(options));
-  return { files: whileRunning(client, options.mustRun), close: () => client.close() };
+  return { files: whileRunning(client, options.mustRun), close: () => client.close(), endIdle: () => client.endIdle() };
 }
 
 /** The same requests, which are refused unless the sandbox runs. */

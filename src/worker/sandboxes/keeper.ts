@@ -227,6 +227,9 @@ export class SandboxKeeper implements SandboxHost {
     const account = this.#accounts.get(sandbox.accountId) ?? {
       running: 0,
       most: quota.executions,
+      idle: new Set(),
+      freed: Promise.withResolvers(),
+      freeingUntilMs: 0,
       terminals: new Pace(...ACCOUNT_TERMINALS),
     };
     account.most = quota.executions;

@@ -114,6 +114,7 @@ export class LivingSandbox implements SandboxHandle {
       use: () => this.use(),
     });
     this.files = this.#fileClient.files;
+    account.idle.add(this.#fileClient.endIdle);
     box.onMemory(() => {
       this.#memoryKills++;
       void this.#endIfFull();
@@ -430,6 +431,7 @@ export class LivingSandbox implements SandboxHandle {
     const { box, store, log, meter, onEnded } = this.#options;
     const { id, worker } = this.#sandbox;
     this.#running.resolve();
+    this.#options.account.idle.delete(this.#fileClient.endIdle);
     this.#attachments.close();
     this.#fileClient.close();
     for (const run of this.#runs.values()) run.killFor(reason);

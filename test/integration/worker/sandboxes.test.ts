@@ -576,3 +576,26 @@ test("the memory for the output of an execution is free when its last reader has
   await (await living.execute(shellRequest("hello"))).ended;
   await (await living.execute(shellRequest("hello"))).ended;
 });
+
+test("a file program that only waits gives its place to an execution", async (t) => {
+  const { create, handle, store } = await started(t);
+  await store.tiers.set({ name: "beta", requestsPerMinute: 60, concurrency: 10, executions: 2 }, "test");
+  const handles = [await handle(await create()), await handle(await create())];
+  // It gives a failure, after which a program waits for the next request.
+  const failure = Buffer.concat([
+    Buffer.from("f"),
+    Buffer.from([0, 0, 16]),
+    Buffer.from("\0\u0008notFound\0\0\0\0\0\0"),
+  ]);
+  PROGRAMS["/opt/assay/files"] = async ({ read, write }) => {
+    while (await read()) void write(failure.toString("latin1"));
+    return {};
+  };
+  for (const living of handles) await assert.rejects(living.files.stat("x"), { code: "notFound" });
+  const runs = await Promise.all(handles.map((living) => living.execute(shellRequest("sleep"))));
+  assert.equal(runs.length, 2);
+  await assert.rejects(
+    handles[0]?.execute(shellRequest("sleep")) ?? Promise.resolve(),
+    refusedAs("sandboxQuota", { what: "executions", most: 2 }),
+  );
+});
