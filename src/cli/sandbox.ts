@@ -54,7 +54,8 @@ export function sandboxCommand(): Command {
   sandbox
     .command("cp")
     .description(
-      "Copy a file, or a directory with everything in it, to or from a sandbox. One of the two is ID:PATH, where a relative path begins at /home/user.",
+      "Copy a file, or a directory with everything in it, to or from a sandbox. One of the two is ID:PATH, where a relative path begins at /home/user. " +
+        "A directory of a sandbox is copied into one that does not exist or is empty, without links that lead elsewhere.",
     )
     .argument("<from>")
     .argument("<to>")

@@ -169,11 +169,14 @@ test("refuses invalid bodies with a reason", async (t) => {
   assert.match(await refused("/api/sandboxes", { env: { "a=b": "" } }), /not the name of a variable/);
   assert.match(await refused("/api/sandboxes", '{"env":{"__proto__":"x"}}'), /__proto__/);
   assert.match(await refused("/api/sandboxes", { metadata: { a: "\0" } }), /cannot be stored/);
+  const many = Object.fromEntries(Array.from({ length: 9 }, (_, n) => [`name${n}`, "x".repeat(500)]));
+  assert.match(await refused("/api/sandboxes", { metadata: many }), /more than 4096 bytes/);
   const executions = `${path}/executions`;
   assert.match(await refused(executions, {}), /exactly one of argv, shell and code/);
   assert.match(await refused(executions, { argv: ["a"], shell: "b" }), /exactly one/);
   assert.match(await refused(executions, { argv: [] }), /must begin with a program/);
   assert.match(await refused(executions, { argv: ["a\0"] }), /U\+0000/);
+  assert.match(await refused(executions, { shell: "a", cwd: "d".repeat(4_001) }), /^cwd/);
   assert.match(await refused(executions, { code: "x" }), /language: is required/);
   assert.match(await refused(executions, { code: "x", language: "cobol" }), /unsupported language/);
   assert.match(await refused(executions, { shell: "a", limits: { wall_time_secs: 3601 } }), /at most 3600/);
@@ -371,4 +374,14 @@ test("a WebSocket refuses what is no message, and continues where the client wan
   assert.deepEqual([late.messages[1], late.messages[2].type], [Buffer.from("\u00019"), "ended"]);
   assert.equal((await send({ path: `${path}/1/attach` })).status, 426);
   await assert.rejects(attach(running, `${path}/2/attach`).closed, /404/);
+});
+
+test("lists and records are short, however long commands are", async (t) => {
+  const { send, create } = await start(t);
+  const path = `${await create()}/executions`;
+  const shell = `echo ${"\u0001".repeat(60_000)}`;
+  const { json } = await send({ method: "POST", path, body: { shell, background: true } });
+  assert.deepEqual([json.truncated, shell.startsWith(json.shell)], [true, true]);
+  const listed = await send({ path });
+  assert.ok(JSON.stringify(listed.json).length < 6_000);
 });
