@@ -6,7 +6,7 @@ import { judgeStep } from "../../verdict/judge.ts";
 import type { BoxReport } from "./engine.ts";
 
 const SIGKILL = 9;
-const [EAGAIN, EBUSY] = [11, 16];
+const [ENOENT, EAGAIN, EBUSY, ECONNRESET] = [2, 11, 16, 104];
 
 /** `request`: a client asked to kill the execution. */
 export type Killed = "request" | SandboxEndReason;
@@ -115,6 +115,17 @@ export function isFrozen({ failure }: BoxReport): boolean {
   return failure?.step === "sandbox" && failure.errno === EBUSY;
 }
 
+function killedResult(killedFor: Killed): RunVerdict {
+  return {
+    verdict: "SIG",
+    cause: "fatal_signal",
+    actor: "judge",
+    exitCode: null,
+    signal: SIGKILL,
+    errorMessage: killedMessage(killedFor),
+  };
+}
+
 /** The outcome of an execution that was killed, and of whose end there is no report. */
 export function killedOutcome(
   killedFor: Killed | null,
@@ -124,14 +135,7 @@ export function killedOutcome(
   return {
     ...internalError(""),
     status: "completed",
-    result: {
-      verdict: "SIG",
-      cause: "fatal_signal",
-      actor: "judge",
-      exitCode: null,
-      signal: SIGKILL,
-      errorMessage: killedMessage(killedFor ?? "request"),
-    },
+    result: killedResult(killedFor ?? "request"),
     output: {
       stdout: stdout.bytes,
       stderr: stderr.bytes,
@@ -141,8 +145,9 @@ export function killedOutcome(
 }
 
 /** The verdict on an execution that could not start because of what its sandbox has or does: no such program, directory, terminal or process. */
-function withoutProgram({ failure }: BoxReport, { sandboxLimits }: ExecutionFacts): RunVerdict | null {
-  if (!failure) return null;
+function withoutProgram({ failure }: BoxReport, { sandboxLimits, killedFor }: ExecutionFacts): RunVerdict | null {
+  if (!failure || killedFor === "worker_lost") return null;
+  if (killedFor) return killedResult(killedFor);
   const { step, object, errno } = failure;
   const ended = { actor: "kernel", exitCode: null, signal: null } as const;
   const refused = (errorMessage: string): RunVerdict => ({
@@ -154,7 +159,8 @@ function withoutProgram({ failure }: BoxReport, { sandboxLimits }: ExecutionFact
   if (step === "cwd") return refused(`the directory ${object} cannot be entered`);
   if (step === "exec") return refused(`${object} cannot be executed: there is no such program, or it is none`);
   if (step === "terminal") return refused("no terminal is left in the sandbox: its programs have opened all of them");
-  if (step !== "sandbox") return null;
+  // A sandbox that is gone although nobody has ended it was lost by the platform.
+  if (step !== "sandbox" || errno === ENOENT || errno === ECONNRESET) return null;
   if (errno !== EAGAIN)
     return refused(
       `the sandbox did not let the program start (${object}): it was paused, or another program of it interfered`,

@@ -47,6 +47,7 @@ const PROGRAMS: Record<string, Program> = {
   handles: async () => ({ exitCode: 0, forksRefused: 3, processPeak: 20, processLimit: 64 }),
   terminals: async () => ({ exitCode: null, failure: { step: "terminal", object: "/dev/ptmx", errno: 28 } }),
   leaves: async () => ({ exitCode: null, failure: { step: "sandbox", object: "no leaf for the step", errno: 11 } }),
+  gone: async () => ({ exitCode: null, failure: { step: "sandbox", object: "has ended", errno: 104 } }),
   killed: async () => ({ exitCode: null, failure: { step: "sandbox", object: "the parked program", errno: 3 } }),
 };
 
@@ -404,10 +405,11 @@ test("what programs of a sandbox do to each other is no error of the platform", 
     terminals: ["RE", /^no terminal is left in the sandbox/],
     leaves: ["PLE", /no leaf for the step/],
     killed: ["RE", /the parked program/],
+    gone: ["IE", /could not be set up/],
   } as const;
   for (const [program, [verdict, message]] of Object.entries(expected)) {
     const [status, actual, text] = await verdictOn(program);
-    assert.deepEqual([program, status, actual], [program, "completed", verdict]);
+    assert.deepEqual([program, status, actual], [program, verdict === "IE" ? "error" : "completed", verdict]);
     assert.match(text, message);
   }
 });
