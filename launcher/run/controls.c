@@ -21,10 +21,13 @@ const char *const control_name[CONTROL_COUNT] = {
 #undef CONTROL
 };
 
-/* The root of a sandbox can be written. In place of read_only_root, its control says that the image below its own layer cannot. */
+/*
+ * The root of a sandbox can be written. In place of read_only_root, its control says that the image below its own layer cannot. A run that was
+ * not built has no box.
+ */
 const char *control_name_of(const struct run *run, enum control control)
 {
-	return control == CONTROL_read_only_root && run->box->terminals >= 0 ? "own_upper" : control_name[control];
+	return control == CONTROL_read_only_root && run->box && run->box->terminals >= 0 ? "own_upper" : control_name[control];
 }
 
 void control_note(struct run *run, enum control control, const char *why_missing)
