@@ -8,7 +8,6 @@ import type { FoundSandbox } from "../../store/search/types.ts";
 import type { Store } from "../../store/store.ts";
 import { ownerOf } from "../access/caller.ts";
 import { sendBytes } from "../api/result.ts";
-import { outputBytes } from "../api/sandboxes/execution-events.ts";
 import { refusing } from "../api/sandboxes/of-sandbox.ts";
 import type { Executions, SandboxDetail, SandboxList } from "./api/sandboxes.ts";
 import { idText } from "./authorize.ts";
@@ -169,9 +168,9 @@ export async function readExecution(
 ): Promise<Execution> {
   const { sandbox, account } = await readOwn(store, request);
   const number = executionNumber.safeParse((request.params as { number: string }).number).data;
-  const found = number && (await store.sandboxes.execution(sandbox.id, account.id, Number(number)));
+  const admit = answers.admitFor(ownerOf(request), request, reply);
+  const found = number && (await store.sandboxes.execution(sandbox.id, account.id, Number(number), admit));
   if (!found) throw clientError("notFound", []);
-  await answers.admitFor(ownerOf(request), request, reply)(outputBytes(found.outcome?.output));
   return found;
 }
 
