@@ -45,7 +45,7 @@ test("without --json, prints a table, or the one value that a script needs", asy
   const shown: [string, RegExp][] = [
     ["projects", /^ID +NAME +ACCOUNT +CREATED +STATE\n[0-9a-f-]{36} +shop +shop +\S+ +open\n$/],
     ["accounts", /^ID +NAME +TIER +RPM +CONCURRENCY +CREATED +STATE\n[0-9a-f-]{36} +shop +beta +60 +10 /],
-    ["tiers", /^NAME +RPM +CONCURRENCY\nbeta +60 +10\n$/],
+    ["tiers", /^NAME +RPM +CONCURRENCY +SANDBOXES\nbeta +60 +10 +10\n$/],
     ["audit", /^AT +ACTOR +ACTION +SUBJECT +ACCOUNT +ADDRESS +DETAIL\n\S+ +cli +account\.create +\S+ +acme +- +\{/],
   ];
   for (const [noun, expected] of shown) assert.match((await command(noun, "list", ...data)).stdout, expected);

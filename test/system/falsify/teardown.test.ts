@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, mkdirSync, openSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -176,7 +176,7 @@ describe("leftovers are listed, the clean-up is not verified, and the slot is di
     assert.deepEqual([teardown.collectionErrors.length, teardown.cleanupVerified], [1, false]);
     assert.deepEqual([teardown.descendantContainment, teardown.reapStatus], ["ok", "clean"]);
     assert.deepEqual([result.result, result.alive], [ACCEPTED, false]);
-    rmdirSync(inside[0] as string);
+    // The launcher sweeps after the lost slot, and removes the groups below its groups as well.
     await stopWell(result.launcher);
     assert.deepEqual(groupsOf(result.launcher), []);
   });
