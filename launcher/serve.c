@@ -55,6 +55,12 @@ struct kind {
 };
 enum { KINDS = 3, PROCESSES_MAX = SLOTS_MAX + HOLDERS_MAX_NUMBER + ATTACHED_CONNECTIONS_MAX };
 
+/*
+ * How many of the processes can be in use: those of all kinds. No other entry of the list is touched, because each slot, and each process that it
+ * forks, gets a copy of the pages that have been.
+ */
+static unsigned process_count;
+
 static volatile sig_atomic_t stopping;
 
 static void stop(int sig)
@@ -191,7 +197,7 @@ static _Noreturn void become_slot(struct launcher *l, const struct slot_process 
 		if (kinds[k].listener >= 0)
 			close(kinds[k].listener);
 	/* A slot with a descriptor of another slot's connection would hide that slot's death from its client. */
-	for (unsigned i = 0; i < PROCESSES_MAX; i++)
+	for (unsigned i = 0; i < process_count; i++)
 		if (processes[i].connection >= 0)
 			close(processes[i].connection);
 	switch (kind->what) {
@@ -243,7 +249,7 @@ static void close_connection(struct slot_process *process)
 
 static void mark_dead(const struct launcher *l, struct slot_process *processes, pid_t pid)
 {
-	for (unsigned i = 0; i < PROCESSES_MAX; i++)
+	for (unsigned i = 0; i < process_count; i++)
 		if (processes[i].pid == pid) {
 			processes[i].pid = -1;
 			cpus_release_dead(l->cpus, i);
@@ -283,7 +289,7 @@ static unsigned wait_for_clients(struct slot_process *processes, const struct ki
 
 static void kill_stuck_slots(struct slot_process *processes)
 {
-	for (unsigned i = 0; i < PROCESSES_MAX; i++)
+	for (unsigned i = 0; i < process_count; i++)
 		if (processes[i].pid > 0 && processes[i].connection < 0 && now_ns() - processes[i].disconnected_ns > SLOT_END_MS * 1000000ull) {
 			fprintf(stderr, "assay-launcher: slot %u did not end with its client; killed\n", i);
 			kill(processes[i].pid, SIGKILL);
@@ -301,7 +307,7 @@ static bool sweep_dead_slots(struct launcher *l, struct slot_process *processes,
 	pid_t pid;
 	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
 		mark_dead(l, processes, pid);
-	for (unsigned i = 0; i < PROCESSES_MAX; i++) {
+	for (unsigned i = 0; i < process_count; i++) {
 		char prefix[16];
 		if (processes[i].pid != -1)
 			continue;
@@ -335,7 +341,7 @@ static void end_slots(struct launcher *l, struct slot_process *processes)
 	for (int sent = 0, alive = 1; alive;) {
 		int sig = now_ns() - begun_ns < SLOT_END_MS * 1000000ull ? SIGTERM : SIGKILL;
 		alive = 0;
-		for (unsigned i = 0; i < PROCESSES_MAX; i++) {
+		for (unsigned i = 0; i < process_count; i++) {
 			alive += processes[i].pid > 0;
 			if (processes[i].pid > 0 && sig != sent)
 				kill(processes[i].pid, sig);
@@ -358,7 +364,8 @@ void serve(struct launcher *l, const struct listeners *listeners, uid_t client)
 	};
 	bool unswept = false;
 
-	for (unsigned i = 0; i < PROCESSES_MAX; i++)
+	process_count = l->slots + l->holders + l->attached;
+	for (unsigned i = 0; i < process_count; i++)
 		processes[i].connection = -1;
 	while (!stopping) {
 		unsigned waiting = wait_for_clients(processes, kinds, unswept);

@@ -369,7 +369,8 @@ void wire_describe(const char *build)
 			continue;
 		printf("%s\"%s\":{\"number\":%d,\"type\":\"%s\",\"frame\":\"%s\",\"count\":\"%s\",\"smallest\":\"%llu\","
 		       "\"largest\":\"%llu\"}", comma, row->name, k, type_name[row->type], frame_name(row->frame),
-		       count_name[row->count], (unsigned long long)row->smallest, (unsigned long long)row->largest);
+		       count_name[row->count], (unsigned long long)row->smallest,
+		       (unsigned long long)(row->lowered ? row->lowered : row->largest));
 		comma = ",";
 	}
 	printf("}}\n");
