@@ -487,7 +487,8 @@ describe("generators of DMOJ", { concurrency: 1 }, () => {
   const made = async (generator: string, cases = "- {generator_args: [3]}\n") => {
     const problem = readProblem(
       toFiles({
-        "init.yml": `generator: {source: make.py, time_limit: 1}\ntest_cases:\n${cases}`,
+        // A machine can take more than a second to give a process 2 GiB, so that the limits of time and memory are far apart.
+        "init.yml": `generator: {source: make.py, time_limit: 1, memory_limit: 131072}\ntest_cases:\n${cases}`,
         "make.py": generator,
         a: "x",
       }),

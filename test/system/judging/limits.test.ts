@@ -21,8 +21,9 @@ function packageWith(limits: string, files: PackageTexts = {}): PackageTexts {
   };
 }
 
+/** The time limit is far above the CPU time of these programs, even where the machine gives memory slowly. */
 async function judgeOn(name: string, limits: string, code: string) {
-  const problem = await importProblem(product(), packageWith(limits), `name=${name}`);
+  const problem = await importProblem(product(), packageWith(limits), `name=${name}&time_limit=10`);
   return await judge(product(), { ...python(code), problem });
 }
 
