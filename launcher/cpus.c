@@ -34,13 +34,16 @@ struct cpus {
 	pthread_mutex_t lock;
 	cpu_set_t all;
 	unsigned slots;
-	unsigned boxes[CPU_SETSIZE]; /* number of boxes that each CPU has */
-	cpu_set_t assigned[];        /* for each slot, the CPUs to which its box is bound; empty: it has no bound box */
+	unsigned bound[BOUND_KINDS][CPU_SETSIZE]; /* how many boxes and executions each CPU has */
+	struct assignment {
+		cpu_set_t cpus; /* empty: nothing of the slot is bound */
+		enum bound_kind kind;
+	} assigned[]; /* for each slot */
 };
 
 struct cpus *cpus_open(unsigned slots, struct failure *f)
 {
-	size_t size = sizeof(struct cpus) + slots * sizeof(cpu_set_t);
+	size_t size = sizeof(struct cpus) + slots * sizeof(struct assignment);
 	struct cpus *c = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pthread_mutexattr_t attributes;
 	if (c == MAP_FAILED) {
@@ -73,38 +76,43 @@ static void lock(struct cpus *c)
 {
 	if (pthread_mutex_lock(&c->lock) != EOWNERDEAD)
 		return;
-	memset(c->boxes, 0, sizeof c->boxes);
+	memset(c->bound, 0, sizeof c->bound);
 	for (unsigned slot = 0; slot < c->slots; slot++)
 		for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-			c->boxes[cpu] += CPU_ISSET(cpu, &c->assigned[slot]) != 0;
+			c->bound[c->assigned[slot].kind][cpu] += CPU_ISSET(cpu, &c->assigned[slot].cpus) != 0;
 	pthread_mutex_consistent(&c->lock);
 }
 
 static void release(struct cpus *c, unsigned slot)
 {
+	struct assignment *a = &c->assigned[slot];
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &c->assigned[slot]))
-			c->boxes[cpu]--;
-	CPU_ZERO(&c->assigned[slot]);
+		if (CPU_ISSET(cpu, &a->cpus))
+			c->bound[a->kind][cpu]--;
+	CPU_ZERO(&a->cpus);
 }
 
 /*
- * Returns, of the CPUs that are not chosen yet, the one with the fewest boxes. Among several such CPUs it prefers the current CPU of
- * the slot, which avoids a migration.
+ * Returns, of the CPUs that are not chosen yet, the one with the fewest boxes, and of these the one with the fewest executions. Among several
+ * such CPUs it prefers the current CPU of the slot, which avoids a migration.
  */
 static int least_loaded(const struct cpus *c, const cpu_set_t *chosen, int current)
 {
 	int best = -1;
+	uint64_t least = 0;
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
 		if (!CPU_ISSET(cpu, &c->all) || CPU_ISSET(cpu, chosen))
 			continue;
-		if (best < 0 || c->boxes[cpu] < c->boxes[best] || (c->boxes[cpu] == c->boxes[best] && cpu == current))
+		uint64_t load = (uint64_t)c->bound[BOUND_BOX][cpu] << 32 | c->bound[BOUND_EXECUTION][cpu];
+		if (best < 0 || load < least || (load == least && cpu == current)) {
 			best = cpu;
+			least = load;
+		}
 	}
 	return best;
 }
 
-int cpus_acquire(struct cpus *c, unsigned slot, const pid_t *task, int tasks, uint64_t wanted, unsigned *given, struct failure *f)
+int cpus_acquire(struct cpus *c, unsigned slot, enum bound_kind kind, const pid_t *task, int tasks, uint64_t wanted, unsigned *given, struct failure *f)
 {
 	cpu_set_t chosen;
 	int current = sched_getcpu();
@@ -118,8 +126,8 @@ int cpus_acquire(struct cpus *c, unsigned slot, const pid_t *task, int tasks, ui
 		for (uint64_t i = 0; i < wanted; i++)
 			CPU_SET(least_loaded(c, &chosen, current), &chosen);
 		for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-			c->boxes[cpu] += CPU_ISSET(cpu, &chosen) != 0;
-		c->assigned[slot] = chosen;
+			c->bound[kind][cpu] += CPU_ISSET(cpu, &chosen) != 0;
+		c->assigned[slot] = (struct assignment){chosen, kind};
 		pthread_mutex_unlock(&c->lock);
 	}
 	/*
@@ -137,13 +145,14 @@ int cpus_acquire(struct cpus *c, unsigned slot, const pid_t *task, int tasks, ui
 void cpus_spread(struct cpus *c, unsigned slot, const pid_t *dying, int count)
 {
 	lock(c);
-	cpu_set_t spread = c->assigned[slot];
-	for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&c->assigned[slot]) > 0; cpu++)
-		if (CPU_ISSET(cpu, &c->all) && c->boxes[cpu] == 0) {
+	struct assignment *a = &c->assigned[slot];
+	cpu_set_t spread = a->cpus;
+	for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&a->cpus) > 0; cpu++)
+		if (CPU_ISSET(cpu, &c->all) && !c->bound[BOUND_BOX][cpu] && !c->bound[BOUND_EXECUTION][cpu]) {
 			CPU_SET(cpu, &spread);
-			c->boxes[cpu]++;
+			c->bound[a->kind][cpu]++;
 		}
-	c->assigned[slot] = spread;
+	a->cpus = spread;
 	pthread_mutex_unlock(&c->lock);
 	/* The call fails for processes that have ended. Their pids are not reused yet, because the kernel first assigns all other pids. */
 	for (int i = 0; i < count && CPU_COUNT(&spread) > 0; i++)
@@ -153,15 +162,16 @@ void cpus_spread(struct cpus *c, unsigned slot, const pid_t *dying, int count)
 void cpus_move_slot_away(struct cpus *c, unsigned slot)
 {
 	cpu_set_t others;
-	CPU_XOR(&others, &c->all, &c->assigned[slot]);
+	CPU_XOR(&others, &c->all, &c->assigned[slot].cpus);
 	if (CPU_COUNT(&others) > 0)
 		keyed(sched_setaffinity, 0, sizeof others, &others);
 }
 
 void cpus_move_slot_back(struct cpus *c, unsigned slot)
 {
-	if (CPU_COUNT(&c->assigned[slot]) > 0)
-		keyed(sched_setaffinity, 0, sizeof c->assigned[slot], &c->assigned[slot]);
+	cpu_set_t *own = &c->assigned[slot].cpus;
+	if (CPU_COUNT(own) > 0)
+		keyed(sched_setaffinity, 0, sizeof *own, own);
 }
 
 void cpus_release_dead(struct cpus *c, unsigned slot)
@@ -173,7 +183,7 @@ void cpus_release_dead(struct cpus *c, unsigned slot)
 
 void cpus_release(struct cpus *c, unsigned slot)
 {
-	if (CPU_COUNT(&c->assigned[slot]) == 0)
+	if (CPU_COUNT(&c->assigned[slot].cpus) == 0)
 		return;
 	cpus_release_dead(c, slot);
 	keyed(sched_setaffinity, 0, sizeof c->all, &c->all); /* a failure only makes the slot slower */

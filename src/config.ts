@@ -33,6 +33,7 @@ export interface Config {
   readonly sandboxes: number;
   /** Memory of all sandboxes together, in bytes. */
   readonly sandboxMemoryBytes: number;
+  readonly sandboxCpus: number;
   /** After this time without a heartbeat of a worker, its submissions are taken from it. */
   readonly leaseMs: number;
   /** How long running submissions may take to finish after SIGTERM, before they are released. */
@@ -123,6 +124,7 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     parkBytes: settings.ASSAY_PARK_BYTES,
     sandboxes: settings.ASSAY_SANDBOXES,
     sandboxMemoryBytes: settings.ASSAY_SANDBOX_MEMORY,
+    sandboxCpus: settings.ASSAY_SANDBOX_CPUS,
     leaseMs: settings.ASSAY_LEASE_MS,
     drainMs: settings.ASSAY_DRAIN_MS,
     retentionMs: settings.ASSAY_RETENTION_DAYS === 0 ? null : settings.ASSAY_RETENTION_DAYS * DAY_MS,

@@ -402,7 +402,7 @@ int run_start_runtime(const struct slot *s, struct run *run, const struct reques
 {
 	unsigned given;
 	struct cpus *cpus = s->launcher->cpus;
-	if (pass_request(run, r, true, f) < 0 || cpus_acquire(cpus, s->number, &run->program, 1, r->number[KEY_CPUS], &given, f) < 0)
+	if (pass_request(run, r, true, f) < 0 || cpus_acquire(cpus, s->number, BOUND_BOX, &run->program, 1, r->number[KEY_CPUS], &given, f) < 0)
 		return -1;
 	int done = signal_go(run, f);
 	if (done == 0)

@@ -49,9 +49,8 @@ static int bind_programs(struct watch *w, int programs, struct failure *f)
 	}
 	if (tasks > TASKS_MAX)
 		return fail_with(f, EINVAL, "cpus", "%d threads of a runtime", tasks);
-	/* Sandboxes live long and mostly wait, so their executions are not bound; groups share CPU time among them. */
-	uint64_t wanted = w->run->box->attached ? UINT64_MAX : w->request->number[KEY_CPUS];
-	if (cpus_acquire(l->cpus, w->slot->number, task, tasks, wanted, &w->cpus, f) < 0)
+	enum bound_kind kind = w->run->box->attached ? BOUND_EXECUTION : BOUND_BOX;
+	if (cpus_acquire(l->cpus, w->slot->number, kind, task, tasks, w->request->number[KEY_CPUS], &w->cpus, f) < 0)
 		return -1;
 	for (int i = 1; i < programs; i++)
 		w[i].cpus = w->cpus;

@@ -143,14 +143,14 @@ const BUFFER_BYTES = Math.min(Math.max(Math.floor(totalmem() / 32), 134_217_728)
 
 /** The sandboxes of this process, in the launcher of its worker. */
 function keeperOf(config: Config, store: Store, log: Logger, meter: Meter, worker: string): SandboxKeeper {
-  const { sandboxes, sandboxMemoryBytes: memoryBytes, launcherSocket, leaseMs } = config;
+  const { sandboxes, sandboxMemoryBytes: memoryBytes, sandboxCpus: cpus, launcherSocket, leaseMs } = config;
   const socketPath = join(dirname(launcherSocket), SANDBOXES_SOCKET);
   return SandboxKeeper.start({
     store,
     engine: { hold: (limits) => HeldSandbox.hold(socketPath, limits) },
     languages: installedLanguages(),
     worker,
-    capacity: { sandboxes, memoryBytes },
+    capacity: { sandboxes, memoryBytes, cpus },
     bufferBytes: BUFFER_BYTES,
     leaseMs,
     log,

@@ -138,6 +138,10 @@ export const settingsSchema = z.object({
       "Memory of all sandboxes of this machine together, in bytes. A new sandbox starts only if the memory limits of all of them together stay within it, and the kernel enforces it as well. An account may hold as much as stays free; one without sandboxes may take all that is free.",
     defaultText: "a quarter of the memory",
   }),
+  ASSAY_SANDBOX_CPUS: setting(wholeNumber(1, 64).prefault("1"), {
+    description:
+      "Largest number of CPUs that a sandbox may ask for in `limits.cpus`. Each execution is bound to that many CPUs, namely those with the fewest boxes of submissions, and of these the ones with the fewest executions. Above 1, programs that wake each other on several CPUs can [slow down neighbours](security.md#time).",
+  }),
   ASSAY_TLS_CERT: setting(absolutePath.optional(), {
     description:
       "Certificate file (PEM), which the user `assay` must be able to read. Set it together with `ASSAY_TLS_KEY`. After you have renewed the certificate, send SIGHUP (`systemctl reload assay`), and the service reads it again.",

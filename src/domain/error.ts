@@ -177,6 +177,11 @@ const list = {
   tooManyWatched: row(429, () => "too many runs or lists are watched at the same time: close one of them", {
     headers: { "retry-after": "1" },
   }),
+  sandboxCpus: row(
+    400,
+    (most: number) => `limits.cpus: this service permits an execution at most ${most} (ASSAY_SANDBOX_CPUS)`,
+    { example: [1] },
+  ),
   sandboxQuota: row(
     429,
     (what: string, most: number) => `this account has its most of ${what} of sandboxes: ${most}; end one first`,

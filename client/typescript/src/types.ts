@@ -1057,6 +1057,10 @@ export interface NewSandboxLimits {
    * Files and directories that differ from the image, from 256 to 65536; by default 32768
    */
   inodes?: number;
+  /**
+   * CPUs to which each execution is bound; a service can permit fewer, from 1 to 64; by default 1
+   */
+  cpus?: number;
 }
 
 export interface NotFinished {
@@ -1512,6 +1516,10 @@ export interface SandboxLimits {
    * Files and directories that differ from the image
    */
   inodes: number;
+  /**
+   * CPUs to which each execution is bound
+   */
+  cpus: number;
 }
 
 export interface SandboxMetrics {

@@ -21,14 +21,21 @@ export interface SandboxMeasurement {
   readonly inodes: number;
 }
 
+export interface SandboxCapacity {
+  readonly sandboxes: number;
+  readonly memoryBytes: number;
+  /** The largest `cpus` that a sandbox may ask for. */
+  readonly cpus: number;
+}
+
 export interface SandboxHost {
   /** What this process can have at the same time; null if it has no sandboxes. */
-  readonly capacity: { readonly sandboxes: number; readonly memoryBytes: number } | null;
+  readonly capacity: SandboxCapacity | null;
 
   /**
    * Creates a sandbox. It resolves when the sandbox runs and is durable. With an idempotency key that the caller has used for the same
    * request, it resolves with that sandbox, in whatever state.
-   * @throws SandboxRefused: sandboxesOff, sandboxQuota, sandboxesFull, idempotencyConflict.
+   * @throws SandboxRefused: sandboxesOff, sandboxCpus, sandboxQuota, sandboxesFull, idempotencyConflict.
    */
   create(request: SandboxRequest, caller: Caller, idempotencyKey: string | null): Promise<Sandbox>;
 

@@ -75,6 +75,7 @@ export const SANDBOX_FACTS = {
       "Bytes of all files that differ from the image. They are in memory, and count there as well.",
     ),
     [SANDBOX_LIMITS.inodes.field]: limitFact("inodes", "Files and directories that differ from the image"),
+    [SANDBOX_LIMITS.cpus.field]: limitFact("cpus", "CPUs to which each execution is bound"),
   },
   metadata: sandboxFact(z.record(z.string(), z.string()), ({ metadata }) => ({ ...metadata }), "What the client chose"),
   evidence: {

@@ -34,6 +34,8 @@ export const SANDBOX_LIMITS = {
   /** The files are in memory: they count for `memoryBytes` as well. */
   diskBytes: { field: "disk_bytes", least: 4 * MIB, most: 4 * GIB, default: 256 * MIB },
   inodes: { field: "inodes", least: 256, most: 65_536, default: 32_768 },
+  /** To how many CPUs each execution is bound. A service can permit fewer than `most`. */
+  cpus: { field: "cpus", least: 1, most: 64, default: 1 },
 } as const;
 export type SandboxLimitName = keyof typeof SANDBOX_LIMITS;
 export type SandboxLimits = Readonly<Record<SandboxLimitName, number>>;
@@ -148,6 +150,8 @@ export interface SandboxRefusals {
   sandboxQuota: { readonly what: "sandboxes" | "memory" | "executions"; readonly most: number };
   /** The machine has no room for another sandbox of this account now. */
   sandboxesFull: Record<string, never>;
+  /** The operator permits an execution fewer CPUs. */
+  sandboxCpus: { readonly most: number };
   /** The sandbox or the machine has no room for another execution or file request now. */
   executionsFull: Record<string, never>;
   executionNotFound: Record<string, never>;

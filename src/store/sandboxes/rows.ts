@@ -1,10 +1,11 @@
 import type { Execution, ExecutionKind, ExecutionStatus } from "../../domain/sandboxes/execution.ts";
-import type {
-  Sandbox,
-  SandboxEndReason,
-  SandboxEvidence,
-  SandboxLimits,
-  SandboxState,
+import {
+  SANDBOX_LIMITS,
+  type Sandbox,
+  type SandboxEndReason,
+  type SandboxEvidence,
+  type SandboxLimits,
+  type SandboxState,
 } from "../../domain/sandboxes/sandbox.ts";
 import type { Row } from "../database/schema.ts";
 import { fromOutcome, toOutcome } from "../submissions/rows.ts";
@@ -22,7 +23,8 @@ export function toSandbox(row: Omit<Row<"sandboxes">, "seq">): Sandbox {
     endReason: row.end_reason as SandboxEndReason | null,
     lifetimeSecs: row.lifetime_secs,
     idleSecs: row.idle_secs,
-    limits: JSON.parse(row.limits) as SandboxLimits,
+    // Sandboxes of earlier versions had no `cpus`, and one CPU for each execution.
+    limits: { cpus: SANDBOX_LIMITS.cpus.default, ...JSON.parse(row.limits) } as SandboxLimits,
     metadata: JSON.parse(row.metadata) as Record<string, string>,
     worker: row.worker_id,
     evidence: row.evidence === null ? null : (JSON.parse(row.evidence) as SandboxEvidence),

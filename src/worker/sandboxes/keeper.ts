@@ -106,6 +106,8 @@ export class SandboxKeeper implements SandboxHost {
 
   async #create(request: SandboxRequest, caller: Caller, idempotencyKey: string | null): Promise<Sandbox> {
     if (this.#isStopping) throw new SandboxRefused("sandboxesOff");
+    const { cpus } = this.capacity;
+    if (request.limits.cpus > cpus) throw new SandboxRefused("sandboxCpus", { most: cpus });
     const { store, worker, leaseMs, meter } = this.#options;
     const startedAt = performance.now();
     const idempotency = idempotencyKey ? { key: idempotencyKey, requestHash: sandboxRequestHash(request) } : null;

@@ -52,7 +52,7 @@ export function limitsOf(sandbox: SandboxLimits, requested: RequestedLimits, isL
   const highest: Limits = {
     wallMs: ms,
     cpuMs: ms,
-    cpus: 1,
+    cpus: sandbox.cpus,
     memoryBytes: sandbox.memoryBytes,
     processes: sandbox.processes,
     fileBytes: 1024 * MIB,

@@ -249,7 +249,9 @@ test("a box that lacks a control is removed, and its sandbox ends as failed", as
 });
 
 test("accounts share a full machine, and what an ended sandbox held is free again", async (t) => {
-  const { create, keeper, store, handle } = await started(t, { capacity: { sandboxes: 8, memoryBytes: 2048 * MIB } });
+  const { create, keeper, store, handle } = await started(t, {
+    capacity: { sandboxes: 8, memoryBytes: 2048 * MIB, cpus: 2 },
+  });
   const other = await addKey(store, "two");
   const limits = { ...sandboxRequest().limits, memoryBytes: 512 * MIB };
   const mine = [await create({ limits }), await create({ limits })];
@@ -262,7 +264,7 @@ test("accounts share a full machine, and what an ended sandbox held is free agai
 });
 
 test("an idempotency key returns its sandbox, also while its box is made and when there is no room", async (t) => {
-  const { create, keeper } = await started(t, { capacity: { sandboxes: 1, memoryBytes: 512 * MIB } });
+  const { create, keeper } = await started(t, { capacity: { sandboxes: 1, memoryBytes: 512 * MIB, cpus: 2 } });
   const id = randomUUID();
   const all = await Promise.all([create({}, id), create({}, id).catch((error: unknown) => error)]);
   const again = await create({}, id);

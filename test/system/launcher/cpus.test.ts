@@ -3,13 +3,15 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { AttachedSlot } from "../../../src/sandbox/held-sandbox.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { groupsOf, programsOf, read } from "../../support/launcher/machine.ts";
+import { execution, hold, output, Screen } from "../../support/launcher/sandbox.ts";
 import { connected, type Raw, run, step, stepFrame } from "./raw.ts";
 
 /** Prints the allowed CPUs of a process of the box and of a process that it starts through a child. */
-const ALLOWED =
-  "sed -n 's/^Cpus_allowed_list:\\t//p' /proc/self/status; (sh -c \"sed -n 's/^Cpus_allowed_list:\\t//p' /proc/self/status\")";
+const ALLOWED_OF_SELF = "sed -n 's/^Cpus_allowed_list:\\t//p' /proc/self/status";
+const ALLOWED = `${ALLOWED_OF_SELF}; (sh -c "${ALLOWED_OF_SELF}")`;
 
 /** Parses a CPU list of the kernel, such as 0,2-3. */
 function cpusOf(list: string): number[] {
@@ -165,3 +167,64 @@ function slotOf(launcher: number): number {
   const children = readFileSync(`/proc/${launcher}/task/${launcher}/children`, "utf8").trim().split(" ").map(Number);
   return children.at(-1) as number;
 }
+
+describe("the CPUs of an execution in a sandbox", () => {
+  let launcher: Launcher;
+  before(async () => {
+    launcher = await startLauncher({ slots: OURS.length, sandboxes: 1 });
+  });
+  after(() => launcher.stop());
+
+  const allowedNow = async (slot: AttachedSlot, cpus: number) =>
+    (await output(slot, ALLOWED, { limits: { cpus } })).trim().split("\n").map(cpusOf);
+
+  /** Starts a program that says on which CPUs it may run, and runs until it is killed. */
+  async function waiting(slot: AttachedSlot): Promise<{ readonly cpus: number[]; end(): Promise<unknown> }> {
+    const screen = new Screen();
+    const running = slot.run(execution(`${ALLOWED}; echo ready; sleep 600`, { live: true }), screen.add);
+    await screen.until("ready");
+    return {
+      cpus: cpusOf(screen.text.split("\n")[0] ?? ""),
+      end: () => {
+        slot.kill();
+        return running;
+      },
+    };
+  }
+
+  test("are as many as its limit says, also for its children", async () => {
+    const box = await hold(launcher);
+    const slot = await box.attach();
+    const [own = [], child] = await allowedNow(slot, 1);
+    assert.equal(own.length, 1);
+    assert.deepEqual(child, own);
+    assert.deepEqual((await allowedNow(slot, OURS.length))[0], OURS);
+    await box.end();
+  });
+
+  test("are those that no box has, and an execution that waits keeps no box away from a CPU", async (t) => {
+    if (OURS.length < 2) return t.skip("needs two CPUs");
+    const sandbox = await hold(launcher);
+    const execution = await waiting(await sandbox.attach());
+    const boxes: { readonly raw: Raw; readonly cpu: number }[] = [];
+    for (const _ of OURS) {
+      const raw = await connected(launcher.socket);
+      raw.send(stepFrame(step(["/bin/sh", "-c", `${ALLOWED_OF_SELF}; sleep 600`], { CPUS: 1 })));
+      const [cpu = -1] = cpusOf(String((await raw.next())?.body).trim());
+      boxes.push({ raw, cpu });
+    }
+    assert.equal(new Set(boxes.map(({ cpu }) => cpu)).size, OURS.length, "each box has a CPU of its own");
+    const beside = boxes.find(({ cpu }) => cpu !== execution.cpus[0]);
+    beside?.raw.close();
+    await execution.end();
+    // Now one CPU has no box.
+    const next = await sandbox.attach();
+    for (let tries = 0; ; tries++) {
+      const [cpus] = await allowedNow(next, 1);
+      if (cpus?.[0] === beside?.cpu) break; // the box has ended
+      assert.ok(tries < 200, "an execution does not take the CPU without a box");
+    }
+    for (const { raw } of boxes) raw.close();
+    await sandbox.end();
+  });
+});

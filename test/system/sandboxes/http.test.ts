@@ -46,7 +46,7 @@ async function start(t: TestContext): Promise<Service> {
         store,
         engine: { hold: (limits) => HeldSandbox.hold(socketPath, limits) },
         languages: someLanguages(LANGUAGES),
-        capacity: { sandboxes: 4, memoryBytes: 2048 * MIB },
+        capacity: { sandboxes: 4, memoryBytes: 2048 * MIB, cpus: 2 },
       }),
   });
   const agent = await running.key({ profiles: ["agent"] });

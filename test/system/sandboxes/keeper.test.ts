@@ -29,7 +29,7 @@ before(async () => {
     store: temporary.store,
     engine: { hold: (limits) => HeldSandbox.hold(socketPath, limits) },
     languages: someLanguages(["python", "c"]),
-    capacity: { sandboxes: 4, memoryBytes: 2048 * MIB },
+    capacity: { sandboxes: 4, memoryBytes: 2048 * MIB, cpus: 2 },
   });
 });
 

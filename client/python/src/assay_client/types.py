@@ -710,6 +710,8 @@ class NewSandboxLimits(TypedDict):
     disk_bytes: NotRequired[int]
     # Files and directories that differ from the image, from 256 to 65536; by default 32768
     inodes: NotRequired[int]
+    # CPUs to which each execution is bound; a service can permit fewer, from 1 to 64; by default 1
+    cpus: NotRequired[int]
 
 
 class NotFinished(TypedDict):
@@ -1011,6 +1013,8 @@ class SandboxLimits(TypedDict):
     disk_bytes: int
     # Files and directories that differ from the image
     inodes: int
+    # CPUs to which each execution is bound
+    cpus: int
 
 
 class SandboxMetrics(TypedDict):

@@ -59,6 +59,7 @@ export const createBody = named(
           processes: limitField("processes", "Processes and threads of all executions together"),
           disk_bytes: limitField("diskBytes", "Bytes of all files that differ from the image"),
           inodes: limitField("inodes", "Files and directories that differ from the image"),
+          cpus: limitField("cpus", "CPUs to which each execution is bound; a service can permit fewer"),
         }),
       ).optional(),
       env: variables("all executions", env).optional(),

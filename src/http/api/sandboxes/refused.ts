@@ -30,6 +30,7 @@ const REFUSED: { readonly [Code in SandboxRefusalCode]: (details: SandboxRefusal
     clientError("sandboxEnded", [SANDBOX_END_REASONS[reason]], { fields: { end_reason: reason } }),
   sandboxPaused: () => clientError("sandboxPaused", []),
   sandboxQuota: ({ what, most }) => clientError("sandboxQuota", [what, most], RETRY_SOON),
+  sandboxCpus: ({ most }) => clientError("sandboxCpus", [most]),
   sandboxesFull: () => clientError("sandboxesFull", [], FULL_RETRY),
   executionsFull: () => clientError("executionsFull", [], RETRY_SOON),
   executionNotFound: () => clientError("executionNotFound", []),

@@ -45,6 +45,7 @@ export function toSandboxRequest(body: unknown): SandboxRequest {
       processes: limit("processes"),
       diskBytes: limit("diskBytes"),
       inodes: limit("inodes"),
+      cpus: limit("cpus"),
     },
     lifetimeSecs: given.lifetime_secs ?? SANDBOX_BOUNDS.lifetimeSecs.default,
     idleSecs: given.idle_secs ?? SANDBOX_BOUNDS.idleSecs.default,

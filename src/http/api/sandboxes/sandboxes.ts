@@ -21,7 +21,15 @@ export const createSandbox = route({
   parameters: { headers: { "Idempotency-Key": IDEMPOTENCY_KEY } },
   body: createBody,
   successes: { 201: { description: "The sandbox, which runs", body: sandboxBody, location: true } },
-  errors: [...CREATE_ERRORS, "profileForbidden", "sandboxesOff", "sandboxQuota", "sandboxesFull", "notUnicode"],
+  errors: [
+    ...CREATE_ERRORS,
+    "profileForbidden",
+    "sandboxesOff",
+    "sandboxCpus",
+    "sandboxQuota",
+    "sandboxesFull",
+    "notUnicode",
+  ],
   handler: (services) => async (call) => {
     const { request, reply, caller, headers } = call;
     checkAllowed(caller, services);
