@@ -28,7 +28,7 @@ struct launcher {
 	uint64_t lookup_ns; /* the time of a look-up of a file name before any box has run (supervise/rename-lock.c) */
 };
 
-enum { SLOTS_MAX = 1024, HOLDERS_MAX_NUMBER = 1024, ATTACHED_CONNECTIONS_MAX = 1024 };
+enum { SLOTS_MAX = 1024, HOLDERS_MAX_NUMBER = 1024, ATTACHED_CONNECTIONS_MAX = 1024, ATTACHED_OF_ONE = 17 };
 
 /* Opens a file of the host's /proc for reading. Returns -1 with errno on failure. */
 static inline int open_proc(const struct launcher *l, const char *path)

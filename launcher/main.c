@@ -136,7 +136,7 @@ int main(int argc, char **argv)
 		die(&f);
 	init_launcher(&launcher, o.instance, (uid_t)o.uid_base, (unsigned)o.slots);
 	launcher.holders = o.check ? 0 : (unsigned)o.sandboxes;
-	launcher.attached = 16 * launcher.holders < ATTACHED_CONNECTIONS_MAX ? 16 * launcher.holders : ATTACHED_CONNECTIONS_MAX;
+	launcher.attached = ATTACHED_OF_ONE * launcher.holders < ATTACHED_CONNECTIONS_MAX ? ATTACHED_OF_ONE * launcher.holders : ATTACHED_CONNECTIONS_MAX;
 	launcher.sandbox_memory = (uint64_t)o.sandbox_memory;
 	clear_bounding_set();
 	if (o.check)

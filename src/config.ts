@@ -34,6 +34,11 @@ export interface Config {
   /** Memory of all sandboxes together, in bytes. */
   readonly sandboxMemoryBytes: number;
   readonly sandboxCpus: number;
+  /** Bytes of all snapshots of this machine together, and the directory that has them. */
+  readonly snapshotBytes: number;
+  readonly snapshotDirectory: string;
+  /** How long a snapshot is kept; null: for ever. */
+  readonly snapshotMs: number | null;
   /** After this time without a heartbeat of a worker, its submissions are taken from it. */
   readonly leaseMs: number;
   /** How long running submissions may take to finish after SIGTERM, before they are released. */
@@ -125,6 +130,9 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     sandboxes: settings.ASSAY_SANDBOXES,
     sandboxMemoryBytes: settings.ASSAY_SANDBOX_MEMORY,
     sandboxCpus: settings.ASSAY_SANDBOX_CPUS,
+    snapshotBytes: settings.ASSAY_SNAPSHOT_BYTES,
+    snapshotDirectory: join(settings.ASSAY_DATA, "db", "snapshots"),
+    snapshotMs: settings.ASSAY_SNAPSHOT_DAYS === 0 ? null : settings.ASSAY_SNAPSHOT_DAYS * DAY_MS,
     leaseMs: settings.ASSAY_LEASE_MS,
     drainMs: settings.ASSAY_DRAIN_MS,
     retentionMs: settings.ASSAY_RETENTION_DAYS === 0 ? null : settings.ASSAY_RETENTION_DAYS * DAY_MS,

@@ -30,13 +30,29 @@ export function pythonTypes(): string {
   return [HEAD, ...aliases, ...objects.map((object) => `\n${object}`)].join("\n");
 }
 
-function typedDict(name: string, { properties = {}, required = [], description }: Schema): string {
+/** Keywords of Python that a field of the API has as its name. Such a class can only be made by a call. */
+const KEYWORDS: readonly string[] = ["from"];
+
+function typedDict(name: string, schema: Schema): string {
+  const { properties = {}, required = [], description } = schema;
+  if (Object.keys(properties).some((field) => KEYWORDS.includes(field))) return calledDict(name, schema);
   const fields = Object.entries(properties).map(([field, schema]) => {
     const type = required.includes(field) ? typeOf(schema) : `NotRequired[${typeOf(schema)}]`;
     return `${notes(schema, "    ")}    ${field}: ${type}\n`;
   });
   const says = description === undefined ? "" : `    """${description}."""\n\n`;
   return `class ${name}(TypedDict):\n${says}${fields.join("")}`;
+}
+
+/** The types are texts, as in aliases. */
+function calledDict(name: string, schema: Schema): string {
+  const { properties = {}, required = [] } = schema;
+  const fields = Object.entries(properties).map(([field, of]) => {
+    const type = typeOf(of, "'");
+    const text = required.includes(field) ? type : `NotRequired[${type}]`;
+    return `${notes(of, "        ")}        "${field}": ${JSON.stringify(text)},\n`;
+  });
+  return `${notes(schema, "")}${name} = TypedDict(\n    "${name}",\n    {\n${fields.join("")}    },\n)\n`;
 }
 
 function notes({ description }: Schema, indent: string): string {

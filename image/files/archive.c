@@ -22,7 +22,7 @@ unsigned tar_checksum(const struct tar_header *header)
 	return sum;
 }
 
-static void put_padding(uint64_t bytes)
+void tar_put_padding(uint64_t bytes)
 {
 	static const char zeros[BLOCK];
 	put_data(zeros, (size_t)(-bytes % BLOCK));
@@ -65,59 +65,105 @@ static bool set_name(struct tar_header *header, const char *name)
 	return false;
 }
 
+/* Records of a pax header. */
+struct records {
+	char text[3 * PATH_BYTES];
+	size_t used;
+};
+
 /* Appends "LENGTH key=value\n", whose length includes its own digits. */
-static size_t add_record(char *records, size_t used, size_t size, const char *key, const char *value)
+static void add_record(struct records *records, const char *key, const char *value)
 {
 	size_t rest = strlen(key) + strlen(value) + 3, digits = 1;
 	for (size_t power = 10; rest + digits >= power; power *= 10)
 		digits++;
-	int wrote = snprintf(records + used, size - used, "%zu %s=%s\n", rest + digits, key, value);
-	return used + (size_t)wrote;
+	int wrote = snprintf(records->text + records->used, sizeof records->text - records->used, "%zu %s=%s\n", rest + digits, key, value);
+	records->used += (size_t)wrote;
 }
 
-/* Puts the header of one entry, with a pax header before it where ustar has no room. */
-static void put_entry(const char *name, const struct stat *info, char type, const char *target)
+static void add_number(struct records *records, const char *key, uint64_t value)
 {
+	char text[24];
+	snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+	add_record(records, key, text);
+}
+
+/* A time in seconds with nine digits after the point. The kernel counts nanoseconds upwards, also before 1970. */
+static void add_time(struct records *records, const char *key, struct timespec time)
+{
+	char text[40];
+	long long seconds = time.tv_sec;
+	long nanoseconds = time.tv_nsec;
+	bool is_negative = seconds < 0;
+	if (is_negative && nanoseconds > 0) {
+		seconds++;
+		nanoseconds = 1000000000 - nanoseconds;
+	}
+	snprintf(text, sizeof text, "%s%llu.%09ld", is_negative ? "-" : "", is_negative ? -(unsigned long long)seconds : (unsigned long long)seconds, nanoseconds);
+	add_record(records, key, text);
+}
+
+void tar_put_entry(const struct tar_entry *entry)
+{
+	static struct records records;
 	struct tar_header header;
-	char records[3 * PATH_BYTES];
-	size_t used = 0;
-	uint64_t size = type == '0' ? (uint64_t)info->st_size : 0;
+	uint64_t size = entry->size;
+	records.used = 0;
 	memset(&header, 0, sizeof header);
-	if (!set_name(&header, name))
-		used = add_record(records, used, sizeof records, "path", name);
-	size_t length = strlen(target);
+	if (!set_name(&header, entry->name) && !entry->is_sparse)
+		add_record(&records, "path", entry->name);
+	size_t length = strlen(entry->target);
 	if (length > sizeof header.target) {
-		used = add_record(records, used, sizeof records, "linkpath", target);
+		add_record(&records, "linkpath", entry->target);
 		length = sizeof header.target;
 	}
-	memcpy(header.target, target, length);
-	if (size >> 33) {
-		char text[24];
-		snprintf(text, sizeof text, "%llu", (unsigned long long)size);
-		used = add_record(records, used, sizeof records, "size", text);
+	memcpy(header.target, entry->target, length);
+	if (size >> 33)
+		add_number(&records, "size", size);
+	if (entry->is_exact)
+		add_time(&records, "mtime", entry->changed);
+	if (entry->is_sparse) {
+		add_record(&records, "GNU.sparse.major", "1");
+		add_record(&records, "GNU.sparse.minor", "0");
+		add_record(&records, "GNU.sparse.name", entry->name);
+		add_number(&records, "GNU.sparse.realsize", entry->real_size);
 	}
-	if (used > 0) {
+	if (records.used > 0) {
 		struct tar_header pax;
 		memset(&pax, 0, sizeof pax);
 		memcpy(pax.name, "pax", 3);
 		put_octal(pax.mode, sizeof pax.mode, 0644);
 		put_octal(pax.uid, sizeof pax.uid, 0);
 		put_octal(pax.gid, sizeof pax.gid, 0);
-		put_octal(pax.size, sizeof pax.size, used);
+		put_octal(pax.size, sizeof pax.size, records.used);
 		put_octal(pax.mtime, sizeof pax.mtime, 0);
 		pax.type = 'x';
 		put_header(&pax);
-		put_data(records, used);
-		put_padding(used);
+		put_data(records.text, records.used);
+		tar_put_padding(records.used);
 	}
-	uint64_t seconds = info->st_mtim.tv_sec < 0 ? 0 : (uint64_t)info->st_mtim.tv_sec;
-	put_octal(header.mode, sizeof header.mode, info->st_mode & 0777);
+	uint64_t seconds = entry->changed.tv_sec < 0 ? 0 : (uint64_t)entry->changed.tv_sec;
+	put_octal(header.mode, sizeof header.mode, entry->mode & (entry->is_exact ? 07777 : 0777));
 	put_octal(header.uid, sizeof header.uid, 0);
 	put_octal(header.gid, sizeof header.gid, 0);
 	put_octal(header.size, sizeof header.size, size >> 33 ? 0 : size);
 	put_octal(header.mtime, sizeof header.mtime, seconds >> 33 ? 0 : seconds);
-	header.type = type;
+	header.type = entry->type;
 	put_header(&header);
+}
+
+void tar_put_end(void)
+{
+	static const char zeros[2 * BLOCK];
+	put_data(zeros, sizeof zeros);
+	end_data();
+}
+
+static void put_entry(const char *name, const struct stat *info, char type, const char *target)
+{
+	tar_put_entry(&(struct tar_entry){
+		.name = name, .type = type, .mode = info->st_mode, .target = target, .size = type == '0' ? (uint64_t)info->st_size : 0, .changed = info->st_mtim,
+	});
 }
 
 /* Puts a file. Returns false, after an answer, if it cannot be read. */
@@ -147,7 +193,7 @@ static bool put_file(int dir, const char *entry, const char *name)
 		}
 	}
 	if (good)
-		put_padding((uint64_t)info.st_size);
+		tar_put_padding((uint64_t)info.st_size);
 	close(fd);
 	return good;
 }
@@ -210,7 +256,6 @@ static bool put_directory(int dir, char *name, size_t length, dev_t file_system,
 
 bool serve_archive(struct frame *request)
 {
-	static const char zeros[2 * BLOCK];
 	char path[PATH_BYTES], name[PATH_BYTES];
 	struct stat info;
 	take_text(request, path, sizeof path);
@@ -241,8 +286,7 @@ bool serve_archive(struct frame *request)
 	}
 	if (!good)
 		return false;
-	put_data(zeros, sizeof zeros);
-	end_data();
+	tar_put_end();
 	begin(END);
 	end();
 	return true;

@@ -23,7 +23,8 @@ enum {
 
 enum request {
 	STAT = 'S', LIST = 'L', READ = 'R', WRITE = 'W', MAKE = 'M', MOVE = 'V', REMOVE = 'D', ARCHIVE = 'A', UNPACK = 'U', WATCH = 'N',
-	CONTENT = 'd', DONE = 'e', ABORT = 'x', /* what follows WRITE and UNPACK */
+	SAVE = 'P', RESTORE = 'Q',
+	CONTENT = 'd', DONE = 'e', ABORT = 'x', /* what follows WRITE, UNPACK and RESTORE; ABORT ends SAVE, too */
 };
 
 enum answer { INFO = 'i', RANGE = 'r', DATA = 'd', END = 'e', GO = 'g', PROGRESS = 'p', EVENT = 'v', COUNTS = 'n', FAILURE = 'f' };
@@ -55,6 +56,8 @@ void end(void);
 
 /* Sends what was put. */
 void flush(void);
+/* Whether a frame waits, or the input has ended. */
+bool frame_waits(void);
 
 /* Where the content of the next DATA frame goes: DATA_BYTES bytes. */
 uint8_t *data_buffer(void);
@@ -65,6 +68,8 @@ void send_data(size_t length);
 void put_data(const void *bytes, size_t length);
 /* Sends the rest. */
 void end_data(void);
+/* Forgets what was put and not sent. */
+void drop_data(void);
 
 /* An answer: this failed with `err`, or with a code of src/domain/sandboxes/files.ts. */
 void put_failure(const char *code, int err, const char *path);
@@ -73,7 +78,7 @@ bool failed(int err, const char *path);
 /* The answer with this code. Returns false. */
 bool refused(const char *code, const char *path);
 
-/* The content that follows WRITE and UNPACK. */
+/* The content that follows WRITE, UNPACK and RESTORE. */
 struct content {
 	struct frame frame;
 	bool over;    /* DONE has come */
@@ -129,5 +134,10 @@ bool serve_remove(struct frame *request);
 bool serve_archive(struct frame *request);
 bool serve_unpack(struct frame *request);
 bool serve_watch(struct frame *request);
+bool serve_save(void);
+bool serve_restore(void);
+
+/* Removes everything in a directory (requests.c). Returns 0 or an errno. */
+int empty_directory(const char *path);
 
 #endif

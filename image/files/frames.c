@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,6 +44,12 @@ void flush(void)
 {
 	send_all(out, used);
 	used = 0;
+}
+
+bool frame_waits(void)
+{
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+	return poll(&input, 1, 0) > 0;
 }
 
 bool next_frame(struct frame *frame)
@@ -177,6 +184,11 @@ void end_data(void)
 {
 	if (filled > 0)
 		send_data(filled);
+	filled = 0;
+}
+
+void drop_data(void)
+{
 	filled = 0;
 }
 

@@ -49,6 +49,12 @@ int main(void)
 		case WATCH:
 			serve_watch(&frame);
 			break;
+		case SAVE:
+			serve_save();
+			break;
+		case RESTORE:
+			serve_restore();
+			break;
 		default:
 			return 1;
 		}

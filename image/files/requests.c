@@ -503,6 +503,13 @@ static int remove_content(struct removal *removal, int dir, int depth)
 	return err;
 }
 
+int empty_directory(const char *path)
+{
+	int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct removal removal = {.top = dir};
+	return dir < 0 ? errno : remove_content(&removal, dir, 0);
+}
+
 bool serve_remove(struct frame *request)
 {
 	char path[PATH_BYTES], name[NAME_BYTES];

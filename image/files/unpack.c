@@ -8,21 +8,10 @@
 
 #include "files.h"
 #include "tar.h"
-
-enum { PAX_BYTES = 65536 }; /* the largest header that extends another one */
-
-struct unpacking {
-	struct content content;
-	int root;
-	uint64_t files, bytes;
-	/* What headers before an entry say about it. */
-	char name[PATH_BYTES], target[PATH_BYTES];
-	bool has_name, has_target, has_size;
-	uint64_t size;
-};
+#include "unpack.h"
 
 /* Reads exactly `size` bytes. Returns false if there are fewer. */
-static bool take_bytes(struct unpacking *unpacking, void *bytes, size_t size)
+bool take_bytes(struct unpacking *unpacking, void *bytes, size_t size)
 {
 	char *at = bytes;
 	while (size > 0) {
@@ -35,7 +24,7 @@ static bool take_bytes(struct unpacking *unpacking, void *bytes, size_t size)
 	return true;
 }
 
-static bool skip_bytes(struct unpacking *unpacking, uint64_t size)
+bool skip_bytes(struct unpacking *unpacking, uint64_t size)
 {
 	char rest[4096];
 	while (size > 0) {
@@ -48,7 +37,7 @@ static bool skip_bytes(struct unpacking *unpacking, uint64_t size)
 }
 
 /* A number in octal digits, or, if its first bit is set, in binary. Returns false if it is none, or larger than 2^53. */
-static bool parse_number(const char *field, size_t size, uint64_t *value)
+bool parse_number(const char *field, size_t size, uint64_t *value)
 {
 	*value = 0;
 	size_t i = 0;
@@ -68,7 +57,7 @@ static bool parse_number(const char *field, size_t size, uint64_t *value)
 }
 
 /* Reads a header's content as text. */
-static bool take_header_text(struct unpacking *unpacking, uint64_t size, char *text, size_t most)
+bool take_header_text(struct unpacking *unpacking, uint64_t size, char *text, size_t most)
 {
 	if (size >= most || !take_bytes(unpacking, text, (size_t)size) || !skip_bytes(unpacking, -size % BLOCK))
 		return false;
@@ -85,8 +74,70 @@ static bool copy_path(char path[PATH_BYTES], const char *text, size_t length)
 	return true;
 }
 
+/* Reads a number of decimal digits. Returns false if it is none, or larger than 2^53. */
+static bool parse_decimal(const char *text, size_t length, uint64_t *value)
+{
+	*value = 0;
+	if (length == 0 || length > 16)
+		return false;
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+		*value = *value * 10 + (uint64_t)(text[i] - '0');
+	}
+	return *value >> 53 == 0;
+}
+
+/* Reads a time as add_time() of archive.c writes it: seconds, with nine digits after the point. */
+static bool parse_time(const char *text, size_t length, struct timespec *time)
+{
+	bool is_negative = length > 0 && *text == '-';
+	char *end;
+	text += is_negative;
+	length -= is_negative;
+	if (length < 11 || length > 30 || text[length - 10] != '.' || text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	long long seconds = strtoll(text, &end, 10);
+	uint64_t nanoseconds;
+	if (errno != 0 || end != text + length - 10 || !parse_decimal(text + length - 9, 9, &nanoseconds))
+		return false;
+	time->tv_sec = is_negative ? -seconds : seconds;
+	time->tv_nsec = (long)nanoseconds;
+	if (is_negative && nanoseconds > 0) {
+		time->tv_sec--;
+		time->tv_nsec = 1000000000 - (long)nanoseconds;
+	}
+	return true;
+}
+
+static bool is_key(const char *key, size_t length, const char *name)
+{
+	return strlen(name) == length && memcmp(key, name, length) == 0;
+}
+
+/* Takes a record that only archives of save.c have. */
+static bool take_exact(struct unpacking *unpacking, const char *key, size_t key_length, const char *value, size_t length)
+{
+	if (is_key(key, key_length, "mtime"))
+		return parse_time(value, length, &unpacking->changed);
+	if (is_key(key, key_length, "GNU.sparse.major"))
+		return length == 1 && *value == '1';
+	if (is_key(key, key_length, "GNU.sparse.minor"))
+		return length == 1 && *value == '0';
+	if (is_key(key, key_length, "GNU.sparse.name")) {
+		unpacking->has_name = copy_path(unpacking->name, value, length);
+		return unpacking->has_name;
+	}
+	if (is_key(key, key_length, "GNU.sparse.realsize")) {
+		unpacking->is_sparse = parse_decimal(value, length, &unpacking->real_size);
+		return unpacking->is_sparse;
+	}
+	return false;
+}
+
 /* Reads the records "LENGTH key=value\n" of a pax header. */
-static bool take_pax(struct unpacking *unpacking, uint64_t size)
+bool take_pax(struct unpacking *unpacking, uint64_t size)
 {
 	static char records[PAX_BYTES];
 	if (!take_header_text(unpacking, size, records, sizeof records))
@@ -121,6 +172,9 @@ static bool take_pax(struct unpacking *unpacking, uint64_t size)
 			if (end_of_size != end_of_record || errno != 0 || unpacking->size >> 53)
 				return false;
 			unpacking->has_size = true;
+		} else if (unpacking->is_exact) {
+			if (!take_exact(unpacking, key, key_length, equals + 1, value_length))
+				return false;
 		} else if (key_length > 10 && memcmp(key, "GNU.sparse", 10) == 0) {
 			return false; /* the content would not be that of the file */
 		}
@@ -134,7 +188,7 @@ static bool take_pax(struct unpacking *unpacking, uint64_t size)
  * written outside of the root. Copies the last component, which is empty for the root itself. Returns a descriptor, or -1 with errno;
  * EBADMSG if the name leads out of the root.
  */
-static int open_entry_parent(struct unpacking *unpacking, const char *path, char name[NAME_BYTES])
+int open_entry_parent(struct unpacking *unpacking, const char *path, char name[NAME_BYTES])
 {
 	int dir = fcntl(unpacking->root, F_DUPFD_CLOEXEC, 0);
 	*name = 0;
@@ -292,7 +346,7 @@ static bool unpack_entry(struct unpacking *unpacking, const struct tar_header *h
 }
 
 /* Reads the next header. Returns 1, 0 at the end of the archive, or -1 if this is no archive. */
-static int next_header(struct unpacking *unpacking, struct tar_header *header)
+int next_header(struct unpacking *unpacking, struct tar_header *header)
 {
 	static const struct tar_header zeros;
 	uint64_t sum;
@@ -307,7 +361,7 @@ static int next_header(struct unpacking *unpacking, struct tar_header *header)
 }
 
 /* The name in a header without a header before it. */
-static void take_name(struct unpacking *unpacking, const struct tar_header *header)
+void take_name(struct unpacking *unpacking, const struct tar_header *header)
 {
 	size_t prefix = memcmp(header->magic, "ustar\0", 6) == 0 ? strnlen(header->prefix, sizeof header->prefix) : 0;
 	size_t length = strnlen(header->name, sizeof header->name);

@@ -203,6 +203,33 @@ void pool_name(int leaf, char name[16])
 	snprintf(name, 16, "e%d", leaf);
 }
 
+bool pool_freeze(const struct leaf_pool *p, const struct group_set *s, bool frozen, int timeout_ms)
+{
+	uint64_t deadline = now_ns() + (uint64_t)timeout_ms * 1000000u;
+	char path[48], name[16];
+	bool done = true;
+	for (int i = 0; i < SANDBOX_LEAVES_MAX; i++) {
+		if (p->state[i] != LEAF_TAKEN && p->state[i] != LEAF_LEFT)
+			continue;
+		pool_name(i, name);
+		snprintf(path, sizeof path, "%s/cgroup.freeze", name);
+		done = group_file_write(s->own.dir[TREE_UNIFIED], path, frozen ? "1" : "0") >= 0 && done;
+	}
+	for (int i = 0; i < SANDBOX_LEAVES_MAX && frozen; i++) {
+		if (p->state[i] != LEAF_TAKEN && p->state[i] != LEAF_LEFT)
+			continue;
+		pool_name(i, name);
+		int group = openat(s->own.dir[TREE_UNIFIED], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		int state = -1;
+		while (group >= 0 && (state = read_event(group, "frozen")) == 0 && now_ns() < deadline)
+			usleep(50);
+		if (group >= 0)
+			close(group);
+		done = done && state == 1;
+	}
+	return done;
+}
+
 static bool is_populated(const struct group_set *s, int leaf)
 {
 	char name[16];

@@ -77,6 +77,11 @@ void pool_give(struct leaf_pool *p, const struct group_set *s, int leaf, bool le
  */
 int pool_check_left(struct leaf_pool *p, const struct group_set *s, uint64_t kernel_bytes, uint64_t walkable_bytes,
 		    uint64_t (*walkable)(int proc, const pid_t *process, int processes, uint64_t tasks), int proc);
+/*
+ * Stops or continues the processes of each leaf that has or may have some, so that a leaf that is taken later is not stopped. Returns whether the
+ * kernel says so within `timeout_ms`; a group above them that is stopped makes no difference to that.
+ */
+bool pool_freeze(const struct leaf_pool *p, const struct group_set *s, bool frozen, int timeout_ms);
 /* Writes the name of a leaf of the pool. */
 void pool_name(int leaf, char name[16]);
 

@@ -132,13 +132,13 @@ static int build_run(struct attached_slot *a, const struct request *r, struct fa
 {
 	struct terminal_size size = {(uint16_t)r->number[KEY_ROWS], (uint16_t)r->number[KEY_COLUMNS]};
 	for (int tries = 0; tries < LEAVES_TRIED; tries++) {
-		struct held_message take = {.kind = HELD_TAKE}, m;
+		struct held_message take = {.kind = HELD_TAKE, .while_frozen = r->number[KEY_WHILE_FROZEN] != 0}, m;
 		struct teardown t = {.reaped = true};
 		char name[16];
 		if (held_send(a->holder, &take, NULL) < 0 || await_message(a, HELD_LEAF, &m, NULL) < 0)
 			return fail_with(f, ECONNRESET, "sandbox", "has ended");
 		if (m.err || m.leaf < 0)
-			return fail_with(f, m.err, "sandbox", m.err == EBUSY ? "is paused" : "no leaf for the step");
+			return fail_with(f, m.err, "sandbox", m.err == EBUSY ? "is paused" : m.err == ENOTSUP ? "is not frozen" : "no leaf for the step");
 		snprintf(name, sizeof name, "e%d", m.leaf);
 		leaf_name(&a->slot.run_lane[0].leaf, LEAF_OF_HOLDER, name);
 		*f = (struct failure){0};

@@ -29,6 +29,7 @@ enum {
 	FREEZE_TIMEOUT_MS = 2000,
 	STARTS_TIMEOUT_MS = 2000,  /* how long a PAUSE waits for programs that are being started */
 	COVER_EVERY_MS = 1000,
+	RECLAIM_TIMEOUT_MS = 200, RECLAIM_STEP_BYTES = 4 << 20, RECLAIM_LEAST_BYTES = 64 << 10,
 	END_TIMEOUT_MS = 8000,     /* how long attached slots may take to end; below SLOT_END_MS of serve.c */
 	UNCHARGE_TIMEOUT_MS = 5000, RECLAIM_EVERY = 8, CHARGED_MAX = 4 << 20, GROUPS_TIMEOUT_MS = 2000,
 	POLL_KILL_MS = 20, PROGRESS_TIMEOUT_MS = 2000, PROCESSES_TIMEOUT_MS = 30000,
@@ -62,6 +63,7 @@ struct holder {
 	int left;            /* leaves with processes that were left, at the last check */
 	uint64_t left_check_at; /* when the next check is due */
 	bool paused, lost;   /* `lost`: the init of the sandbox has ended */
+	bool frozen;         /* between FREEZE and THAW: the leaves are stopped one by one, so that another one can run */
 };
 
 /* ---- making the sandbox ---- */
@@ -234,10 +236,12 @@ static int keep_proc_covered(struct holder *h)
 	return -1;
 }
 
-static void give_leaf(struct holder *h, struct attached *a)
+static void give_leaf(struct holder *h, struct attached *a, bool while_frozen)
 {
 	struct held_message answer = {.kind = HELD_LEAF, .leaf = -1};
-	if (h->paused)
+	if (while_frozen && !h->frozen)
+		answer.err = ENOTSUP;
+	else if (!while_frozen && (h->paused || h->frozen))
 		answer.err = EBUSY;
 	else if (a->leaf >= 0)
 		answer.err = EINVAL;
@@ -258,7 +262,7 @@ static void serve_slot(struct holder *h, struct attached *a)
 		return;
 	}
 	switch (m.kind) {
-	case HELD_TAKE: give_leaf(h, a); break;
+	case HELD_TAKE: give_leaf(h, a, m.while_frozen); break;
 	case HELD_STARTED: a->starts = false; break;
 	case HELD_GIVE:
 		h->left_check_at = 0;
@@ -304,7 +308,7 @@ static void tell_slots(struct holder *h, enum held_kind kind)
 static uint64_t check_left(struct holder *h)
 {
 	uint64_t now = now_ns(), most = h->limits.memory / KERNEL_SHARE;
-	if (h->paused)
+	if (h->paused || h->frozen)
 		return UINT64_MAX;
 	if (now >= h->left_check_at) {
 		uint64_t bound = most > KERNEL_LEAST_BYTES ? most : KERNEL_LEAST_BYTES;
@@ -319,6 +323,13 @@ static uint64_t check_left(struct holder *h)
 	}
 	uint64_t locks = left_check_locks(&h->slot, &h->box, &h->groups.own);
 	return locks < h->left_check_at ? locks : h->left_check_at;
+}
+
+static void send_paused(struct holder *h, bool stopped)
+{
+	queue_frame(&h->out, FRAME_PAUSED);
+	queue_int(&h->out, KEY_FROZEN, stopped);
+	queue_frame_end(&h->out);
 }
 
 /* If not all processes stop, none stays stopped: the answer then says that the sandbox runs. */
@@ -336,15 +347,68 @@ static void set_paused(struct holder *h, bool pause)
 	h->paused = pause ? state == 1 : state != 0;
 	if (!h->paused)
 		tell_slots(h, HELD_RESUMED);
-	queue_frame(&h->out, FRAME_PAUSED);
-	queue_int(&h->out, KEY_FROZEN, pause ? state == 1 : state != 0);
-	queue_frame_end(&h->out);
+	send_paused(h, pause ? state == 1 : state != 0);
+}
+
+/*
+ * Stops everything as a pause does, then each leaf by itself, and then continues their group. So the processes stay stopped without a moment in
+ * between, and a step in another leaf can run. On failure, the answer says that the sandbox runs, or that it is paused as before.
+ */
+static void freeze(struct holder *h)
+{
+	bool was_paused = h->paused;
+	h->frozen = true; /* no further program starts */
+	left_end_checks(true);
+	if (!was_paused) {
+		await_starts(h);
+		tell_slots(h, HELD_PAUSED);
+	}
+	bool done = (was_paused || sandbox_freeze(&h->groups, true, FREEZE_TIMEOUT_MS) == 1) && pool_freeze(&h->pool, &h->groups, true, FREEZE_TIMEOUT_MS) &&
+		    sandbox_freeze(&h->groups, false, FREEZE_TIMEOUT_MS) == 0;
+	if (done) {
+		send_paused(h, true);
+		return;
+	}
+	sandbox_freeze(&h->groups, was_paused, FREEZE_TIMEOUT_MS);
+	pool_freeze(&h->pool, &h->groups, false, 0);
+	h->frozen = false;
+	if (!was_paused)
+		tell_slots(h, HELD_RESUMED);
+	send_paused(h, false);
+}
+
+static void thaw(struct holder *h)
+{
+	bool done = !h->paused || sandbox_freeze(&h->groups, true, FREEZE_TIMEOUT_MS) == 1;
+	if (done) /* the leaves of a paused sandbox do not run in between */
+		pool_freeze(&h->pool, &h->groups, false, 0);
+	h->frozen = !done;
+	if (done && !h->paused)
+		tell_slots(h, HELD_RESUMED);
+	send_paused(h, h->paused || !done);
 }
 
 static uint64_t fact(const struct holder *h, enum fact which)
 {
 	uint64_t value;
 	return leaf_read(&h->slot.launcher->sandboxes.below, &h->groups.own, which, &value) < 0 ? 0 : value;
+}
+
+/*
+ * Makes the kernel free what it can of the memory of a paused sandbox, such as pages of programs and unused entries of directories. The client has
+ * its answer already; its next request ends this. Files and the memory of programs stay, because they would need swap space.
+ */
+static void reclaim(struct holder *h)
+{
+	uint64_t deadline = now_ns() + RECLAIM_TIMEOUT_MS * 1000000ull, before = fact(h, FACT_MEMORY_NOW);
+	for (;;) {
+		struct pollfd client = {.fd = h->connection, .events = POLLIN};
+		leaf_reclaim(&h->slot.launcher->sandboxes.below, &h->groups.own, RECLAIM_STEP_BYTES);
+		uint64_t now = fact(h, FACT_MEMORY_NOW);
+		if (now + RECLAIM_LEAST_BYTES > before || now_ns() >= deadline || poll(&client, 1, 0) != 0)
+			return;
+		before = now;
+	}
 }
 
 static void send_measured(struct holder *h)
@@ -360,7 +424,7 @@ static void send_measured(struct holder *h)
 	queue_int(&h->out, KEY_NOW_CPU_USEC, fact(h, FACT_CPU_USEC));
 	queue_int(&h->out, KEY_NOW_PROCESSES, fact(h, FACT_PIDS_CURRENT));
 	queue_int(&h->out, KEY_ALL_OOM_KILLS, sandbox_oom_kills(&h->groups, h->pool.retired_oom_kills));
-	queue_int(&h->out, KEY_NOW_FROZEN, h->paused && sandbox_is_frozen(&h->groups) == 1);
+	queue_int(&h->out, KEY_NOW_FROZEN, h->frozen || (h->paused && sandbox_is_frozen(&h->groups) == 1));
 	queue_int(&h->out, KEY_NOW_DISK, (uint64_t)(st.f_blocks - st.f_bfree) * (uint64_t)st.f_bsize);
 	queue_int(&h->out, KEY_NOW_INODES, st.f_files - st.f_ffree);
 	queue_int(&h->out, KEY_ATTACHED, attached);
@@ -377,14 +441,25 @@ static bool serve_client(struct holder *h)
 		refuse_request(&h->out, h->connection, "frame with a body", "");
 		return false;
 	}
+	bool stops = header[4] == FRAME_PAUSE || header[4] == FRAME_RESUME || header[4] == FRAME_FREEZE;
+	if (h->frozen ? stops : header[4] == FRAME_THAW) {
+		refuse_request(&h->out, h->connection, h->frozen ? "while it is frozen" : "is not frozen", "");
+		return false;
+	}
 	switch (header[4]) {
 	case FRAME_PAUSE: set_paused(h, true); break;
 	case FRAME_RESUME: set_paused(h, false); break;
+	case FRAME_FREEZE: freeze(h); break;
+	case FRAME_THAW: thaw(h); break;
 	case FRAME_MEASURE: send_measured(h); break;
 	case FRAME_END: return false;
 	default: refuse_request(&h->out, h->connection, "unknown frame", ""); return false;
 	}
-	return flush_all(&h->out, h->connection) == 0;
+	if (flush_all(&h->out, h->connection) < 0)
+		return false;
+	if (header[4] == FRAME_PAUSE && h->paused)
+		reclaim(h);
+	return true;
 }
 
 /* Tells the client that the kernel has killed a process because the sandbox as a whole is out of memory. */

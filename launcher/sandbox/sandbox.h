@@ -16,7 +16,7 @@
  * execution.
  */
 
-enum { ATTACHED_MAX = 16 /* attached slots of one sandbox at the same time */ };
+enum { ATTACHED_MAX = ATTACHED_OF_ONE /* attached slots of one sandbox at the same time: 16 for executions, and one that reads its files */ };
 
 /* What the holder and an attached slot send each other: messages of this form, each in one packet. */
 enum held_kind {
@@ -34,6 +34,7 @@ struct held_message {
 	int32_t err;       /* HELD_LEAF: the errno if there is no leaf; otherwise 0 */
 	uint32_t left;     /* HELD_GIVE: the leaf has processes that run on */
 	uint32_t reusable; /* HELD_GIVE: the leaf may serve another execution */
+	uint32_t while_frozen; /* HELD_TAKE: for a step that runs while all other processes of the sandbox are stopped */
 	uid_t uid;         /* HELD_BOX: of the programs */
 	pid_t init;        /* HELD_BOX */
 	uint64_t processes; /* HELD_BOX: the limit of the sandbox */

@@ -186,7 +186,7 @@ static bool token_valid(struct bytes token)
 /* What only a STEP in a sandbox has, and what only other requests have. slot/ and sandbox/ refuse a request that came to the wrong socket. */
 static int validate_sandbox(enum frame frame, const struct request *r, const bool *seen, struct refusal *why)
 {
-	static const enum key of_sandbox[] = {KEY_CWD, KEY_ROWS, KEY_COLUMNS, KEY_LEAVE_PROCESSES, KEY_PACED};
+	static const enum key of_sandbox[] = {KEY_CWD, KEY_ROWS, KEY_COLUMNS, KEY_LEAVE_PROCESSES, KEY_PACED, KEY_WHILE_FROZEN};
 	static const enum key of_box[] = {KEY_KEEP_WORK, KEY_MORE, KEY_COLLECT, KEY_KEEP_FILES};
 	for (size_t i = 0; i < sizeof of_sandbox / sizeof *of_sandbox; i++)
 		if (seen[of_sandbox[i]] && !seen[KEY_SANDBOX])

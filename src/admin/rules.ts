@@ -45,10 +45,14 @@ export function checkAllowance(allowance: {
   readonly sandboxes?: number;
   readonly sandboxMemoryBytes?: number;
   readonly executions?: number;
+  readonly snapshots?: number;
+  readonly snapshotBytes?: number;
 }): void {
   checkRange("sandboxes", allowance.sandboxes, MAX_SANDBOXES);
   checkRange("memory of sandboxes", allowance.sandboxMemoryBytes, MAX_SANDBOX_MEMORY_BYTES);
   checkRange("executions", allowance.executions, MAX_SANDBOXES);
+  checkRange("snapshots", allowance.snapshots, MAX_SANDBOXES);
+  checkRange("bytes of snapshots", allowance.snapshotBytes, MAX_SANDBOX_MEMORY_BYTES);
 }
 
 function checkRange(what: string, value: number | null | undefined, most: number): void {

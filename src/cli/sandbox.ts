@@ -1,4 +1,5 @@
-import { Command } from "commander";
+import { Command, Option } from "commander";
+import { ON_TIMEOUT, type OnTimeout } from "../domain/sandboxes/sandbox.ts";
 import { escaped, toJson } from "./answer.ts";
 import { wholeNumber } from "./option-values.ts";
 import { answered, connection } from "./sandbox-connection.ts";
@@ -9,6 +10,8 @@ interface Made {
   readonly lifetime?: number;
   readonly idle?: number;
   readonly memory?: number;
+  readonly from?: string;
+  readonly onTimeout?: string;
 }
 
 /** `assay sandbox`: sandboxes of a service, which can be on another machine. */
@@ -67,6 +70,28 @@ export function sandboxCommand(): Command {
     .option("--json", "print one line of JSON for each sandbox")
     .action(list);
   sandbox
+    .command("snapshot")
+    .description("Store the files of a sandbox, and print the id of the snapshot. Use it with --from.")
+    .argument("<id>")
+    .option("--name <name>", "a name for people")
+    .action(async (id: string, { name }: { name?: string }) => {
+      const { id: taken } = await answered(connection().client.takeSnapshot(id, name === undefined ? {} : { name }));
+      process.stdout.write(`${taken}\n`);
+    });
+  const snapshots = sandbox.command("snapshots").description("List and delete snapshots of sandboxes.");
+  snapshots
+    .command("list")
+    .description("List snapshots, newest first: id, bytes, files, creation, sandbox and name.")
+    .option("--json", "print one line of JSON for each snapshot")
+    .action(listSnapshots);
+  snapshots
+    .command("delete")
+    .description("Delete snapshots. Sandboxes that began with them keep their files.")
+    .argument("<id...>")
+    .action(async (ids: string[]) => {
+      for (const id of ids) await answered(connection().client.deleteSnapshot(id));
+    });
+  sandbox
     .command("end")
     .description("End sandboxes: kill their programs and remove their files.")
     .argument("<id...>")
@@ -80,14 +105,20 @@ function made(command: Command): Command {
   return command
     .option("--lifetime <seconds>", "longest life of a new sandbox", wholeNumber)
     .option("--idle <seconds>", "how long a new sandbox lives without use", wholeNumber)
-    .option("--memory <MiB>", "memory of a new sandbox", wholeNumber);
+    .option("--memory <MiB>", "memory of a new sandbox", wholeNumber)
+    .option("--from <snapshot>", "snapshot whose files a new sandbox begins with")
+    .addOption(
+      new Option("--on-timeout <what>", "what happens when the time of a new sandbox is over").choices([...ON_TIMEOUT]),
+    );
 }
 
-function requestOf({ lifetime, idle, memory }: Made) {
+function requestOf({ lifetime, idle, memory, from, onTimeout }: Made) {
   return {
     ...(lifetime !== undefined && { lifetime_secs: lifetime }),
     ...(idle !== undefined && { idle_secs: idle }),
     ...(memory !== undefined && { limits: { memory_bytes: memory * 1_048_576 } }),
+    ...(from !== undefined && { from }),
+    ...(onTimeout !== undefined && { on_timeout: onTimeout as OnTimeout }),
   };
 }
 
@@ -127,6 +158,20 @@ async function list({ all, json }: { readonly all?: boolean; readonly json?: boo
       const { id, state, end_reason: reason, timestamps, metadata } = one;
       const words = Object.entries(metadata).map(([name, value]) => escaped(`${name}=${value}`));
       const line = [id, state, reason ?? "-", timestamps.created_at, ...words].join("  ");
+      process.stdout.write(`${json ? toJson(one) : line}\n`);
+    }
+    before = page.next;
+  } while (before !== null);
+}
+
+async function listSnapshots({ json }: { readonly json?: boolean }): Promise<void> {
+  const { client } = connection();
+  let before: string | null | undefined;
+  do {
+    const page = await answered(client.snapshots(before ? { before, limit: 100 } : { limit: 100 }));
+    for (const one of page.snapshots) {
+      const { id, bytes, files, created_at: createdAt, sandbox_id: sandboxId, name } = one;
+      const line = [id, bytes, files, createdAt, sandboxId, ...(name === null ? [] : [escaped(name)])].join("  ");
       process.stdout.write(`${json ? toJson(one) : line}\n`);
     }
     before = page.next;

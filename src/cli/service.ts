@@ -21,7 +21,10 @@ import type { Store } from "../store/store.ts";
 import type { Otlp } from "../tracing/otlp.ts";
 import { Deliverer } from "../webhooks/deliverer.ts";
 import type { SendOptions } from "../webhooks/send.ts";
-import { NO_SANDBOXES, SandboxKeeper } from "../worker/sandboxes/keeper.ts";
+import { NO_SANDBOXES, SandboxKeeper, type SandboxKeeperOptions } from "../worker/sandboxes/keeper.ts";
+import { SnapshotStore } from "../worker/sandboxes/snapshot-store.ts";
+import { SnapshotSweeper } from "../worker/sandboxes/snapshot-sweeper.ts";
+import { Snapshots } from "../worker/sandboxes/snapshots.ts";
 import { SandboxSweeper } from "../worker/sandboxes/sweeper.ts";
 import { Worker } from "../worker/worker.ts";
 import { WorkerHeartbeat } from "../worker/worker-heartbeat.ts";
@@ -67,13 +70,17 @@ export async function startService(config: Config): Promise<Service> {
   const conversations = new Conversations({ store, log, inProcess: !store.manyProcesses });
   // Before this process has sandboxes: those of an earlier process of this database are lost.
   const sweeper = await SandboxSweeper.start({ store, leaseMs: config.leaseMs, log });
+  const snapshots = config.ownWorker && config.sandboxes > 0 ? await snapshotsOf(config, store, log) : null;
   const ownWorker = config.ownWorker ? startOwnWorker(config, store, log, { conversations, meter, tracer }) : null;
   // With a shared database, the worker of this process is one of several; otherwise, it is the only one.
   const registry = store.manyProcesses ? await WorkerRegistry.start({ store, leaseMs: config.leaseMs, log }) : null;
   const workers = registry ?? ownWorker?.worker;
   if (!workers)
     throw new ConfigError("a service without a worker needs a PostgreSQL database, which it shares with workers");
-  const keeper = ownWorker && config.sandboxes > 0 ? keeperOf(config, store, log, meter, ownWorker.worker.id) : null;
+  const keeper =
+    ownWorker && snapshots
+      ? keeperOf(config, { store, log, meter, snapshots: snapshots.kept, worker: ownWorker.worker.id })
+      : null;
   const deliverer = Deliverer.start({ ...sending, store, log, meter, tracer, drainMs: config.drainMs });
   const { retentionMs } = config;
   const aggregator = StatsAggregator.start({ store, log, slots: () => workers.capacity() });
@@ -108,6 +115,7 @@ export async function startService(config: Config): Promise<Service> {
     await Promise.all([
       registry?.stop(),
       sweeper.stop(),
+      snapshots?.sweeper.stop(),
       deliverer.stop(),
       purger?.stop(),
       aggregator.stop(),
@@ -141,20 +149,30 @@ export async function startService(config: Config): Promise<Service> {
 /** The memory for output and input of executions, of all sandboxes together. */
 const BUFFER_BYTES = Math.min(Math.max(Math.floor(totalmem() / 32), 134_217_728), 1_073_741_824);
 
+/** The snapshots on the disk of this machine. @throws if the disk cannot be used. */
+async function snapshotsOf(config: Config, store: Store, log: Logger) {
+  const { snapshotDirectory, snapshotBytes, snapshotMs } = config;
+  const files = await SnapshotStore.open(snapshotDirectory);
+  const kept = await Snapshots.start({ store, files, bytes: snapshotBytes, log });
+  const { manyProcesses } = store;
+  const sweeper = await SnapshotSweeper.start({ snapshots: kept, keepMs: snapshotMs, manyProcesses, log });
+  return { kept, sweeper };
+}
+
 /** The sandboxes of this process, in the launcher of its worker. */
-function keeperOf(config: Config, store: Store, log: Logger, meter: Meter, worker: string): SandboxKeeper {
+function keeperOf(
+  config: Config,
+  options: Pick<SandboxKeeperOptions, "log" | "meter" | "snapshots" | "worker"> & { readonly store: Store },
+): SandboxKeeper {
   const { sandboxes, sandboxMemoryBytes: memoryBytes, sandboxCpus: cpus, launcherSocket, leaseMs } = config;
   const socketPath = join(dirname(launcherSocket), SANDBOXES_SOCKET);
   return SandboxKeeper.start({
-    store,
+    ...options,
     engine: { hold: (limits) => HeldSandbox.hold(socketPath, limits) },
     languages: installedLanguages(),
-    worker,
     capacity: { sandboxes, memoryBytes, cpus },
     bufferBytes: BUFFER_BYTES,
     leaseMs,
-    log,
-    meter,
   });
 }
 

@@ -10,6 +10,8 @@ interface TierOptions {
   readonly sandboxes?: number;
   readonly sandboxMemory?: number;
   readonly executions?: number;
+  readonly snapshots?: number;
+  readonly snapshotBytes?: number;
 }
 
 /** `assay tiers`: the limits of keys that have no limits of their own. */
@@ -36,6 +38,8 @@ export function tiersCommand(): Command {
     .option("--sandboxes <number>", "sandboxes of an account at the same time", wholeNumber)
     .option("--sandbox-memory <bytes>", "memory limits of all sandboxes of an account together", wholeNumber)
     .option("--executions <number>", "executions in all sandboxes of an account at the same time", wholeNumber)
+    .option("--snapshots <number>", "snapshots of sandboxes that an account may have", wholeNumber)
+    .option("--snapshot-bytes <bytes>", "bytes of all snapshots of an account together", wholeNumber)
     .action((name: string, options: StoreCommandOptions & TierOptions) =>
       withStore(options, async (store) => {
         const {
@@ -44,11 +48,15 @@ export function tiersCommand(): Command {
           sandboxes,
           sandboxMemory: sandboxMemoryBytes,
           executions,
+          snapshots,
+          snapshotBytes,
         } = options;
         const allowance = {
           ...(sandboxes !== undefined && { sandboxes }),
           ...(sandboxMemoryBytes !== undefined && { sandboxMemoryBytes }),
           ...(executions !== undefined && { executions }),
+          ...(snapshots !== undefined && { snapshots }),
+          ...(snapshotBytes !== undefined && { snapshotBytes }),
         };
         const tier = await setTier(store, { name, requestsPerMinute, concurrency, ...allowance }, ACTOR);
         answer(options.json, tier, () => `${name}: ${requestsPerMinute} requests a minute, ${concurrency} executing`);

@@ -142,6 +142,13 @@ export const settingsSchema = z.object({
     description:
       "Largest number of CPUs that a sandbox may ask for in `limits.cpus`. Each execution is bound to that many CPUs, namely those with the fewest boxes of submissions, and of these the ones with the fewest executions. Above 1, programs that wake each other on several CPUs can [slow down neighbours](security.md#time).",
   }),
+  ASSAY_SNAPSHOT_BYTES: setting(wholeNumber(0, 1_125_899_906_842_624).prefault("21474836480"), {
+    description:
+      "Disk space for the [snapshots](sandboxes.md#snapshots) of sandboxes on this machine together, in bytes, in the directory `db/snapshots` of the data directory. An account may use as much as stays free; one without snapshots may use all that is free. With `0`, no snapshot can be taken.",
+  }),
+  ASSAY_SNAPSHOT_DAYS: setting(wholeNumber(0, 36_500).prefault("30"), {
+    description: "Number of days for which a snapshot is kept after it was taken. With `0`, none is deleted.",
+  }),
   ASSAY_TLS_CERT: setting(absolutePath.optional(), {
     description:
       "Certificate file (PEM), which the user `assay` must be able to read. Set it together with `ASSAY_TLS_KEY`. After you have renewed the certificate, send SIGHUP (`systemctl reload assay`), and the service reads it again.",

@@ -85,6 +85,7 @@ const list = {
   problemNotFound: row(404, () => "problem not found"),
   sandboxNotFound: row(404, () => "sandbox not found"),
   executionNotFound: row(404, () => "execution not found"),
+  snapshotNotFound: row(404, () => "snapshot not found"),
   fileNotFound: fileRow(404, "notFound"),
   notFound: row(404, () => "not found, or you have no access to it", { returned: "dashboard" }),
   linkInvalid: row(404, () => "this link has been used, has expired or is not valid", { returned: "dashboard" }),
@@ -158,6 +159,14 @@ const list = {
     example: ["problem.yaml:3: limits.memory: the ceiling of this service is 2048 MiB (ASSAY_CEILINGS)"],
   }),
   fileRefused: fileRow(422, "badArchive"),
+  snapshotTooLarge: row(
+    422,
+    (limit: string) => `the files of the snapshot do not fit into the limits of the new sandbox: ${limit}`,
+    { example: ["disk or inodes"] },
+  ),
+  snapshotFailed: row(422, (why: string) => `no snapshot can be taken: ${why}`, {
+    example: [`/home/user/a/b: ${FILE_ERRORS.tooDeep}`],
+  }),
   problemsFull: row(
     422,
     (problems: number, bytes: number) =>
@@ -187,6 +196,11 @@ const list = {
     (what: string, most: number) => `this account has its most of ${what} of sandboxes: ${most}; end one first`,
     { example: ["executions", 16], headers: { "retry-after": "1" } },
   ),
+  snapshotQuota: row(
+    429,
+    (what: string, most: number) => `this account has its most of ${what}: ${most}; delete a snapshot first`,
+    { example: ["snapshots", 20] },
+  ),
   inputWaiting: row(429, (bytes: number) => `${bytes} bytes of input wait for the program, which does not read them`, {
     example: [EXECUTION_BOUNDS.waitingInputBytes],
     headers: { "retry-after": "1" },
@@ -200,6 +214,7 @@ const list = {
     headers: { "retry-after": "1" },
   }),
   headersTooLarge: row(431, () => "request headers are too large", { returned: "everyRoute" }),
+  snapshotDamaged: row(500, () => "the archive of this snapshot was damaged, and cannot be used any more"),
   internal: row(500, () => "internal error", { returned: "everyRoute" }),
   queueFull: row(503, () => "queue full, try again later", { headers: { "retry-after": "1" } }),
   tooManyConnections: row(503, () => "too many connections or requests under way, try again later", {
@@ -216,6 +231,7 @@ const list = {
   sandboxesFull: row(503, () => "there is no room for another sandbox, try again later", {
     headers: { "retry-after": "1" },
   }),
+  snapshotElsewhere: row(503, () => "another machine has this snapshot; send the request there"),
   executionsFull: row(
     503,
     () => "too many executions and file requests are under way in this sandbox or on this machine, try again later",
@@ -232,6 +248,9 @@ const list = {
   notReady: row(503, () => "not ready: full isolation is not proven", {
     fields: { status: "not_ready", checks: [{ name: "seccomp_filter", ok: false, detail: "could not be read back" }] },
     schema: "NotReady",
+  }),
+  snapshotsFull: row(507, () => "there is no room for another snapshot on this machine, try again later", {
+    headers: { "retry-after": "5" },
   }),
   fileNoSpace: fileRow(507, "noSpace"),
 } as const;

@@ -169,6 +169,12 @@ export const METRICS = {
   sandboxesEnded: counter("assay_sandboxes_ended_total", "Sandboxes of this process that ended", {
     reason: SANDBOX_END_REASON_NAMES,
   }),
+  snapshotTaken: histogram(
+    "assay_snapshot_duration_seconds",
+    "Time from the request for a snapshot of a sandbox of this process until it was durable, or failed",
+    {},
+    ANSWER_SECS,
+  ),
   executionRan: histogram(
     "assay_execution_duration_seconds",
     "Time from the start of an execution in a sandbox until its end was durable",

@@ -96,6 +96,12 @@ export class Budget {
     return this.#releaseOf(owner, amount);
   }
 
+  /** Takes the amount, also if it does not fit: the owner has it already. */
+  hold(owner: string, amount: number): Release {
+    this.#add(owner, amount);
+    return this.#releaseOf(owner, amount);
+  }
+
   /**
    * Takes the amount as soon as it fits.
    * @param signal aborted when the amount is no longer needed.

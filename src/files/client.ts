@@ -192,12 +192,47 @@ export class FileClient implements SandboxFiles {
     return this.#ask(null, async (dialogue) => {
       await dialogue.send("unpack", [asked]);
       await expect(dialogue, "go");
-      const { fields } = await this.#upload(dialogue, body, "counts");
-      return dialogue.check(() => {
-        const counts = { files: fields.large(), bytes: fields.large() };
-        fields.end();
-        return counts;
-      });
+      const answer = await this.#upload(dialogue, body, "counts");
+      return dialogue.check(() => readCounts(answer));
+    });
+  }
+
+  /**
+   * Reads what a snapshot contains, while nothing else runs in the sandbox. If `take` throws, the program leaves all files as they were.
+   * @param take gets the archive in order. The bytes are valid only until it has returned or resolved.
+   */
+  async save(
+    take: (bytes: Buffer) => void | Promise<void>,
+  ): Promise<{ readonly files: number; readonly bytes: number }> {
+    return this.#ask(null, async (dialogue) => {
+      await dialogue.send("save");
+      await expect(dialogue, "go");
+      for (let isLast = false; ; ) {
+        const answer = await dialogue.next(false);
+        if (answer.type === "counts") return dialogue.check(() => readCounts(answer));
+        if (answer.type !== "data" || isLast) return broke(dialogue, "it sent content of a wrong size");
+        isLast = answer.length < DATA_BYTES;
+        for (let left = answer.length; left > 0; ) {
+          const part = await dialogue.content(left);
+          left -= part.length;
+          try {
+            await take(part);
+          } catch (error) {
+            await this.#abandon(dialogue, left);
+            throw new GivenUp(error);
+          }
+        }
+      }
+    });
+  }
+
+  /** Replaces the files of a new sandbox by those that `save` has read in another one. */
+  async restore(body: AsyncIterable<Buffer>): Promise<{ readonly files: number; readonly bytes: number }> {
+    return this.#ask(null, async (dialogue) => {
+      await dialogue.send("restore");
+      await expect(dialogue, "go");
+      const answer = await this.#upload(dialogue, body, "counts");
+      return dialogue.check(() => readCounts(answer));
     });
   }
 
@@ -300,6 +335,25 @@ export class FileClient implements SandboxFiles {
     const end = await answer;
     if (end.type !== type) return broke(dialogue, "it sent another answer than the expected one");
     return end;
+  }
+
+  /** Tells a program that sends content to stop, and reads what it has sent until then. If this fails, it is killed. @param left of a frame */
+  async #abandon(dialogue: Dialogue, left: number): Promise<void> {
+    const timer = setTimeout(() => dialogue.kill(), this.#abortMs);
+    try {
+      await dialogue.send("abort");
+      for (let bytes = left; ; ) {
+        while (bytes > 0) bytes -= (await dialogue.content(bytes)).length;
+        const { type, length } = await dialogue.next(false);
+        if (type === "end") return;
+        if (type !== "data") return broke(dialogue, "it did not stop");
+        bytes = length;
+      }
+    } catch {
+      dialogue.kill();
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** Lets the program remove what it has of an unfinished request. If this fails, the program is killed. */
@@ -450,6 +504,12 @@ function broke(dialogue: Dialogue, why: string): never {
   const error = new FileProgramStopped(why);
   dialogue.kill(error);
   throw error;
+}
+
+function readCounts({ fields }: Answer): { readonly files: number; readonly bytes: number } {
+  const counts = { files: fields.large(), bytes: fields.large() };
+  fields.end();
+  return counts;
 }
 
 function readInfo(dialogue: Dialogue, answer: Answer, asked: string): FileInfo {

@@ -14,7 +14,7 @@ const MOST_BYTES = 12 * 1024;
 /** After so many frames, other work of this process has its turn. */
 const FRAMES_AT_ONCE = 128;
 
-/** Types of requests, and of what follows WRITE and UNPACK. */
+/** Types of requests, and of what follows WRITE, UNPACK and RESTORE. */
 export const REQUESTS = {
   stat: "S",
   list: "L",
@@ -26,6 +26,8 @@ export const REQUESTS = {
   archive: "A",
   unpack: "U",
   watch: "N",
+  save: "P",
+  restore: "Q",
   content: "d",
   done: "e",
   abort: "x",

@@ -73,6 +73,8 @@ export interface ExecutionStep {
   readonly leaveProcesses: boolean;
   /** Whether the program waits until its output is taken. Its standard output then has no limit, and the report does not contain it. */
   readonly paced: boolean;
+  /** Whether the program runs between `freeze` and `thaw`, and only then. */
+  readonly whileFrozen?: boolean;
 }
 
 /** The report of an execution. */
@@ -219,6 +221,7 @@ export class HeldSandbox {
   readonly #waiting: Waiting[];
   readonly #slots = new Set<AttachedSlot>();
   #ending = false;
+  #isPaused = false;
   #onLost: (error: Error) => void = () => {};
   #onMemory: () => void = () => {};
 
@@ -283,7 +286,8 @@ export class HeldSandbox {
   async pause(): Promise<void> {
     for (const slot of this.#slots) slot.holdTime(true);
     const entries = await this.#ask("PAUSE", "PAUSED", ANSWER_MS);
-    if (entries.int("FROZEN") === 1) return;
+    this.#isPaused = entries.int("FROZEN") === 1;
+    if (this.#isPaused) return;
     for (const slot of this.#slots) slot.holdTime(false);
     throw new SandboxError("the processes of the sandbox did not stop");
   }
@@ -292,7 +296,29 @@ export class HeldSandbox {
   async resume(): Promise<void> {
     const entries = await this.#ask("RESUME", "PAUSED", ANSWER_MS);
     if (entries.int("FROZEN") !== 0) throw new SandboxError("the processes of the sandbox did not continue");
+    this.#isPaused = false;
     for (const slot of this.#slots) slot.holdTime(false);
+  }
+
+  /**
+   * Stops all processes, also if the sandbox is paused, but lets steps with `whileFrozen` run. The time limits of executions that began before
+   * stand still. @throws SandboxError if the kernel did not stop all of them; they then go on.
+   */
+  async freeze(): Promise<void> {
+    const slots = [...this.#slots];
+    for (const slot of slots) slot.holdTime(true);
+    const entries = await this.#ask("FREEZE", "PAUSED", ANSWER_MS);
+    if (entries.int("FROZEN") === 1) return;
+    for (const slot of slots) slot.holdTime(this.#isPaused);
+    throw new SandboxError("the processes of the sandbox did not stop");
+  }
+
+  /** Ends `freeze`: the processes continue, or are paused as before. @throws SandboxError if the kernel did not continue them. */
+  async thaw(): Promise<void> {
+    const entries = await this.#ask("THAW", "PAUSED", ANSWER_MS);
+    if ((entries.int("FROZEN") === 1) !== this.#isPaused)
+      throw new SandboxError("the processes of the sandbox did not continue");
+    for (const slot of this.#slots) slot.holdTime(this.#isPaused);
   }
 
   async measure(): Promise<Measurement> {
@@ -331,7 +357,11 @@ export class HeldSandbox {
     this.#onMemory = listener;
   }
 
-  #ask(frame: "PAUSE" | "RESUME" | "MEASURE" | "END", answer: Frame["name"], timeoutMs: number): Promise<Entries> {
+  #ask(
+    frame: "PAUSE" | "RESUME" | "FREEZE" | "THAW" | "MEASURE" | "END",
+    answer: Frame["name"],
+    timeoutMs: number,
+  ): Promise<Entries> {
     return new Promise((resolve, reject) => {
       const { lost } = this.#connection;
       if (lost) return reject(lost);
@@ -658,6 +688,7 @@ export function encodeExecution(step: ExecutionStep, token: Buffer, sandbox: Pic
   };
   for (const { name, of } of LIMIT_ENTRIES) frame.int(name, own[name] ?? of(step.limits) ?? UNLIMITED);
   if (step.cwd !== null) frame.bytes("CWD", step.cwd);
+  if (step.whileFrozen) frame.int("WHILE_FROZEN", 1);
   if (step.terminal) frame.int("ROWS", step.terminal.rows).int("COLUMNS", step.terminal.cols);
   return frame
     .int("LEAVE_PROCESSES", step.leaveProcesses ? 1 : 0)

@@ -31,6 +31,8 @@ export const FRAMES = {
   END: 23,
   MEMORY_ENDED: 24,
   RESIZE: 25,
+  FREEZE: 30,
+  THAW: 31,
   TAKEN: 26,
 } as const;
 // end
@@ -78,6 +80,7 @@ export const KEYS = {
   COLUMNS: int(36, "STEP", "optional"),
   LEAVE_PROCESSES: int(37, "STEP", "optional"),
   PACED: int(38, "STEP", "optional"),
+  WHILE_FROZEN: int(59, "STEP", "optional"),
   PROTOCOL: int(40, "HELLO"),
   BUILD: bytes(41, "HELLO"),
   SLOT: int(42, "HELLO"),

@@ -15,6 +15,7 @@ const PARTS: { readonly [Part in keyof Store]?: Operation } = {
   live: "live",
   liveInput: "live",
   sandboxes: "sandboxes",
+  snapshots: "sandboxes",
 };
 type MethodName = { [Part in keyof Store & string]: `${Part}.${keyof Store[Part] & string}` }[keyof Store & string];
 const METHODS: Readonly<Record<string, Operation>> = {

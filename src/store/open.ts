@@ -30,6 +30,7 @@ import { problemStore } from "./problems/problems.ts";
 import { backlog, endedSince } from "./queue/backlog.ts";
 import { quotaStore } from "./quota/quota.ts";
 import { sandboxStore } from "./sandboxes/sandboxes.ts";
+import { snapshotRows } from "./sandboxes/snapshots.ts";
 import { backup } from "./schema/backup.ts";
 import { migrate } from "./schema/migrate.ts";
 import { restore } from "./schema/restore.ts";
@@ -136,6 +137,7 @@ function composeStore(database: Database, now: () => number, steady: () => numbe
     judgements: judgementStore(database, transactions, notifier, reads, now),
     problems: problemStore(database, transactions, now),
     sandboxes: sandboxStore(database, transactions, now),
+    snapshots: snapshotRows(database, transactions, now),
     manyProcesses: notify !== null,
     onWork: (listener) => notifier.on("work", listener),
     onAdded: (listener) => notifier.on(database.abilities.oneWriter ? "added" : "work", listener),

@@ -20,6 +20,7 @@ import type { SignInStore } from "./people/sign-ins.ts";
 import type { ProblemStore } from "./problems/problems.ts";
 import type { QuotaStore } from "./quota/quota.ts";
 import type { SandboxStore } from "./sandboxes/sandboxes.ts";
+import type { SnapshotRows } from "./sandboxes/snapshots.ts";
 import type { JudgementSearchStore } from "./search/judgements.ts";
 import type { SandboxSearchStore } from "./search/sandboxes.ts";
 import type { SubmissionSearchStore } from "./search/submissions.ts";
@@ -65,6 +66,7 @@ export interface Store {
   readonly foreign: ForeignSubmissionStore;
   readonly problems: ProblemStore;
   readonly sandboxes: SandboxStore;
+  readonly snapshots: SnapshotRows;
 
   /** Whether services and workers in other processes, possibly on other machines, can use the same database. */
   readonly manyProcesses: boolean;

@@ -17,6 +17,10 @@ import type {
   SandboxesQuery,
   SandboxMetrics,
   SandboxRequest,
+  Snapshot,
+  SnapshotRequest,
+  Snapshots,
+  SnapshotsQuery,
   TerminalSize,
   Unpacked,
 } from "./types.ts";
@@ -40,6 +44,7 @@ export interface WriteFileOptions extends CallOptions {
 }
 
 const sandboxPath = (id: string) => `/api/sandboxes/${encodeURIComponent(id)}`;
+const snapshotPath = (id: string) => `/api/snapshots/${encodeURIComponent(id)}`;
 const executionPath = (id: string, number: number) => `${sandboxPath(id)}/executions/${number}`;
 const tagged = (etag: string) => (etag === "*" ? etag : `"${etag}"`);
 
@@ -86,6 +91,30 @@ export abstract class SandboxCalls {
   /** Continues all programs of a paused sandbox. */
   async resumeSandbox(id: string, { signal }: CallOptions = {}): Promise<Sandbox> {
     return await this.#json({ method: "POST", path: `${sandboxPath(id)}/resume`, signal, isRepeatable: true });
+  }
+
+  /**
+   * Stores the files of a sandbox, of which new sandboxes can be made (`from` of `createSandbox`). This request is not repeated.
+   * @returns the record of the snapshot, which is durable.
+   */
+  async takeSnapshot(id: string, request: SnapshotRequest = {}, { signal }: CallOptions = {}): Promise<Snapshot> {
+    const path = `${sandboxPath(id)}/snapshots`;
+    return await this.#json({ method: "POST", path, body: request, signal, isRepeatable: false });
+  }
+
+  /** @returns a page of snapshots, newest first. */
+  async snapshots(query: SnapshotsQuery = {}, { signal }: CallOptions = {}): Promise<Snapshots> {
+    return await this.#json({ method: "GET", path: "/api/snapshots", query: { ...query }, signal, isRepeatable: true });
+  }
+
+  /** @returns the record of a snapshot. */
+  async snapshot(id: string, { signal }: CallOptions = {}): Promise<Snapshot> {
+    return await this.#json({ method: "GET", path: snapshotPath(id), signal, isRepeatable: true });
+  }
+
+  /** Deletes a snapshot. Sandboxes that began with it keep their files. @returns its last record. */
+  async deleteSnapshot(id: string, { signal }: CallOptions = {}): Promise<Snapshot> {
+    return await this.#json({ method: "DELETE", path: snapshotPath(id), signal, isRepeatable: true });
   }
 
   /** @returns what a sandbox uses now. */

@@ -1432,6 +1432,15 @@ export interface Sandbox {
    * How long it lives without any request or reader while its programs use less than 1 % of a CPU. While it is paused, this clock stands still.
    */
   idle_secs: number;
+  /**
+   * `snapshot`: when its lifetime or idle time is over, a snapshot of its files is taken before it ends
+   */
+  on_timeout: "end" | "snapshot";
+  /**
+   * Id of the snapshot whose files it began with; null for a fresh one
+   */
+  from_snapshot: string | null;
+  last_snapshot: SandboxLastSnapshot;
   limits: SandboxLimits;
   /**
    * What the client chose
@@ -1497,6 +1506,17 @@ export interface SandboxEvidenceTeardown {
    * Cgroups that could not be removed
    */
   groups_left: string[] | null;
+}
+
+export interface SandboxLastSnapshot {
+  /**
+   * Id of the snapshot that `on_timeout` has taken; null if there is none
+   */
+  id: string | null;
+  /**
+   * Why `on_timeout` could not take a snapshot; null if it could, or was not to
+   */
+  error: string | null;
 }
 
 export interface SandboxLimits {
@@ -1575,6 +1595,14 @@ export interface SandboxRequest {
   metadata?: {
     [k: string]: string;
   };
+  /**
+   * Id of a snapshot of the account, whose files the sandbox begins with. They must fit into its limits
+   */
+  from?: string;
+  /**
+   * `snapshot`: when its lifetime or its idle time is over, a snapshot of its files is taken before it ends, and `last_snapshot` of its record names it; by default `end`
+   */
+  on_timeout?: "end" | "snapshot";
 }
 
 export interface SandboxTimestamps {
@@ -1628,6 +1656,66 @@ export type Signal = "SIGHUP" | "SIGINT" | "SIGQUIT" | "SIGKILL" | "SIGUSR1" | "
 export interface SignalMessage {
   type: "signal";
   signal: Signal;
+}
+
+/**
+ * The files of a sandbox at one moment
+ */
+export interface Snapshot {
+  /**
+   * Id of the snapshot
+   */
+  id: string;
+  /**
+   * Id of the sandbox whose files it has
+   */
+  sandbox_id: string;
+  /**
+   * The name that the client chose
+   */
+  name: string | null;
+  /**
+   * Length of the archive, which counts for the quota of the account
+   */
+  bytes: number;
+  /**
+   * Files, directories, links and FIFOs
+   */
+  files: number;
+  /**
+   * SHA-256 of the archive: the same files have the same hash
+   */
+  sha256: string;
+  /**
+   * ISO 8601, UTC, milliseconds
+   */
+  created_at: string;
+}
+
+export interface SnapshotRequest {
+  /**
+   * A name for people, with 1 to 128 characters
+   */
+  name?: string;
+}
+
+export interface Snapshots {
+  snapshots: Snapshot[];
+  /**
+   * The value of `before` for the next page; null if there are no older entries
+   */
+  next: string | null;
+}
+
+export interface SnapshotsQuery {
+  /**
+   * The value of `next` from the previous page; without it, the list starts at the newest
+   */
+  before?: string;
+  /**
+   * The most entries of a page, from 1 to 100
+   */
+  limit?: number;
 }
 
 export type Status = "pending" | "running" | "completed" | "error";

@@ -2,6 +2,7 @@ import type { Caller } from "../submission.ts";
 import type { Execution, ExecutionRequest, SignalName } from "./execution.ts";
 import type { SandboxFiles } from "./files.ts";
 import type { Sandbox, SandboxRequest } from "./sandbox.ts";
+import type { Snapshot } from "./snapshot.ts";
 
 /*
  * What a process that has sandboxes offers to its clients' side. Methods throw SandboxRefused (sandbox.ts) where a request is refused, and
@@ -35,12 +36,16 @@ export interface SandboxHost {
   /**
    * Creates a sandbox. It resolves when the sandbox runs and is durable. With an idempotency key that the caller has used for the same
    * request, it resolves with that sandbox, in whatever state.
-   * @throws SandboxRefused: sandboxesOff, sandboxCpus, sandboxQuota, sandboxesFull, idempotencyConflict.
+   * @throws SandboxRefused: sandboxesOff, sandboxCpus, sandboxQuota, sandboxesFull, idempotencyConflict; with `from`, also snapshotNotFound, snapshotElsewhere,
+   * snapshotDamaged, snapshotTooLarge, snapshotsFull.
    */
   create(request: SandboxRequest, caller: Caller, idempotencyKey: string | null): Promise<Sandbox>;
 
   /** @throws SandboxRefused: sandboxesOff, sandboxNotFound, sandboxEnded, sandboxElsewhere. */
   find(id: string, accountId: string): Promise<SandboxHandle>;
+
+  /** Removes a snapshot. Sandboxes that are just beginning with it get all of its files. @throws SandboxRefused: sandboxesOff, snapshotNotFound. */
+  removeSnapshot(id: string, accountId: string): Promise<Snapshot>;
 }
 
 /** A sandbox of this process that has not ended. Each method can throw SandboxRefused with sandboxEnded. */
@@ -67,6 +72,12 @@ export interface SandboxHandle {
   pause(): Promise<Sandbox>;
   /** Continues all programs. It does nothing if the sandbox runs. */
   resume(): Promise<Sandbox>;
+  /**
+   * Takes a snapshot of the files. All programs stand still until they are read; they then go on, if the sandbox is not paused. It resolves when
+   * the snapshot is durable.
+   * @throws SandboxRefused: snapshotQuota, snapshotsFull, snapshotFailed, keyRevoked.
+   */
+  snapshot(name: string | null, keyId: string): Promise<Snapshot>;
   /** @param change what is absent stays. `metadata` replaces all of it. */
   change(change: SandboxChange): Promise<Sandbox>;
   /** Ends the sandbox, as a client. It resolves when it is removed and that is durable. @returns its last state. */

@@ -15,6 +15,7 @@ import {
 import { EXECUTION_BOUNDS, EXECUTION_KINDS, EXECUTION_STATUSES, type Execution } from "./execution.ts";
 import {
   expiresAtMs,
+  ON_TIMEOUT,
   SANDBOX_END_REASON_NAMES,
   SANDBOX_LIMITS,
   SANDBOX_STATES,
@@ -67,6 +68,28 @@ export const SANDBOX_FACTS = {
     ({ idleSecs }) => idleSecs,
     "How long it lives without any request or reader while its programs use less than 1 % of a CPU. While it is paused, this clock stands still.",
   ),
+  on_timeout: sandboxFact(
+    z.enum(ON_TIMEOUT),
+    ({ onTimeout }) => onTimeout,
+    "`snapshot`: when its lifetime or idle time is over, a snapshot of its files is taken before it ends",
+  ),
+  from_snapshot: sandboxFact(
+    z.uuid().nullable(),
+    ({ from }) => from,
+    "Id of the snapshot whose files it began with; null for a fresh one",
+  ),
+  last_snapshot: {
+    id: sandboxFact(
+      z.uuid().nullable(),
+      ({ lastSnapshotId }) => lastSnapshotId,
+      "Id of the snapshot that `on_timeout` has taken; null if there is none",
+    ),
+    error: sandboxFact(
+      z.string().nullable(),
+      ({ lastSnapshotError }) => lastSnapshotError,
+      "Why `on_timeout` could not take a snapshot; null if it could, or was not to",
+    ),
+  },
   limits: {
     [SANDBOX_LIMITS.memoryBytes.field]: limitFact("memoryBytes", "Memory of all programs and files together"),
     [SANDBOX_LIMITS.processes.field]: limitFact("processes", "Processes and threads of all executions together"),

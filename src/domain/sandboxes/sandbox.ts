@@ -24,6 +24,10 @@ export const SANDBOX_END_REASONS = {
 export type SandboxEndReason = keyof typeof SANDBOX_END_REASONS;
 export const SANDBOX_END_REASON_NAMES = Object.keys(SANDBOX_END_REASONS) as readonly SandboxEndReason[];
 
+/** What happens to the files of a sandbox whose lifetime or idle time is over. */
+export const ON_TIMEOUT = ["end", "snapshot"] as const;
+export type OnTimeout = (typeof ON_TIMEOUT)[number];
+
 const MIB = 1_048_576;
 const GIB = 1024 * MIB;
 
@@ -61,6 +65,9 @@ export interface SandboxRequest {
   readonly env: Readonly<Record<string, string>>;
   /** Names and values that the client chose, to find its sandboxes. */
   readonly metadata: Readonly<Record<string, string>>;
+  /** The snapshot whose files it begins with; null: it begins with the files of the image. */
+  readonly from: string | null;
+  readonly onTimeout: OnTimeout;
 }
 
 /** What proves how the box of a sandbox was built and removed. */
@@ -92,6 +99,13 @@ export interface Sandbox {
   readonly worker: string;
   /** Null until its box is ready. */
   readonly evidence: SandboxEvidence | null;
+  /** The snapshot whose files it began with; null if there was none. */
+  readonly from: string | null;
+  readonly onTimeout: OnTimeout;
+  /** The snapshot that was taken at the end of its time; null if there is none. */
+  readonly lastSnapshotId: string | null;
+  /** Why that snapshot could not be taken, for people; null if it could, or was not wanted. */
+  readonly lastSnapshotError: string | null;
 }
 
 /** When the lifetime of the sandbox is over; null before its start. */
@@ -117,6 +131,10 @@ export function newSandbox(request: SandboxRequest, caller: Caller, worker: stri
     metadata: request.metadata,
     worker,
     evidence: null,
+    from: request.from,
+    onTimeout: request.onTimeout,
+    lastSnapshotId: null,
+    lastSnapshotError: null,
   };
 }
 
@@ -127,11 +145,15 @@ export function sandboxRequestHash({
   idleSecs,
   env,
   metadata,
+  from,
+  onTimeout,
   ...others
 }: SandboxRequest): string {
   others satisfies Record<string, never>; // a new field must become part of the hash
   const sorted = (values: object) => Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1));
   const fields = ["sandbox", sorted(limits), lifetimeSecs, idleSecs, sorted(env), sorted(metadata)];
+  // The hash of a request without these fields is that of earlier releases.
+  if (from !== null || onTimeout !== "end") fields.push(from ?? "", onTimeout);
   return createHash("sha256").update(JSON.stringify(fields), "utf8").digest("hex");
 }
 
@@ -144,6 +166,20 @@ export interface SandboxRefusals {
   /** There is no such sandbox of the account. */
   sandboxNotFound: Record<string, never>;
   sandboxEnded: { readonly reason: SandboxEndReason };
+  /** There is no such snapshot of the account. */
+  snapshotNotFound: Record<string, never>;
+  /** Another machine has the snapshot. */
+  snapshotElsewhere: Record<string, never>;
+  /** The archive is not the one that was written. */
+  snapshotDamaged: Record<string, never>;
+  /** The account has as many snapshots, or as many bytes of them, as its tier permits. */
+  snapshotQuota: { readonly what: "snapshots" | "bytes of snapshots"; readonly most: number };
+  /** The machine has no room for another snapshot of this account now. */
+  snapshotsFull: Record<string, never>;
+  /** The files of the snapshot do not fit into the limits of the new sandbox. */
+  snapshotTooLarge: { readonly limit: "disk or inodes" | "memory" };
+  /** The files of the sandbox could not be read. */
+  snapshotFailed: { readonly why: string };
   /** The request needs a sandbox that runs. */
   sandboxPaused: Record<string, never>;
   /** The account has as many sandboxes, or as much of their memory, as its tier permits. */

@@ -13,6 +13,7 @@ export const JUDGEMENT_ID = { ...id, description: "Id of the judgement", errors:
 export const PROBLEM_ID = { ...id, description: "Id of the problem", errors: ["problemNotFound"] } as const;
 
 export const SANDBOX_ID = { ...id, description: "Id of the sandbox", errors: ["sandboxNotFound"] } as const;
+export const SNAPSHOT_ID = { ...id, description: "Id of the snapshot", errors: ["snapshotNotFound"] } as const;
 
 /** The number of an execution in the path. A text that is not a number is an unknown execution. */
 export const EXECUTION_NUMBER = {

@@ -41,6 +41,7 @@ import {
   sandboxes,
   sandboxMetrics,
 } from "./sandboxes/sandboxes.ts";
+import { deleteSnapshot, snapshot, snapshots, takeSnapshot } from "./sandboxes/snapshots.ts";
 import { batch, submissions } from "./submissions.ts";
 import { submit } from "./submit.ts";
 import { usage } from "./usage.ts";
@@ -102,6 +103,10 @@ export const ROUTES: readonly Route[] = [
   readArchive,
   writeArchive,
   fileEvents,
+  takeSnapshot,
+  snapshots,
+  snapshot,
+  deleteSnapshot,
   languages,
   languageDetails,
   health,

@@ -18,24 +18,28 @@ export function tierStore({ db }: Database, transactions: Transactions, now: () 
         sandboxes: row.sandboxes,
         sandboxMemoryBytes: row.sandbox_memory_bytes,
         executions: row.executions,
+        snapshots: row.snapshots,
+        snapshotBytes: row.snapshot_bytes,
       }));
     },
 
     /**
      * Creates a tier, or changes its limits, which then apply at once to the accounts of the tier. What is absent of the limits of
-     * sandboxes stays; a new tier has 10 sandboxes, 4 GiB and 16 executions.
+     * sandboxes stays; a new tier has 10 sandboxes, 4 GiB, 16 executions, and 20 snapshots with 4 GiB.
      */
     async set(
       { name, requestsPerMinute, concurrency, ...allowance }: Tier & Partial<SandboxAllowance>,
       actor: AuditActor,
     ): Promise<void> {
-      const { sandboxes, sandboxMemoryBytes, executions } = allowance;
+      const { sandboxes, sandboxMemoryBytes, executions, snapshots, snapshotBytes } = allowance;
       const limits = {
         requests_per_minute: requestsPerMinute,
         concurrency,
         ...(sandboxes !== undefined && { sandboxes }),
         ...(sandboxMemoryBytes !== undefined && { sandbox_memory_bytes: sandboxMemoryBytes }),
         ...(executions !== undefined && { executions }),
+        ...(snapshots !== undefined && { snapshots }),
+        ...(snapshotBytes !== undefined && { snapshot_bytes: snapshotBytes }),
       };
       await transactions.run(async (trx) => {
         await trx

@@ -92,6 +92,9 @@ export interface SandboxAllowance {
   readonly sandboxMemoryBytes: number;
   /** Executions and requests for files in all its sandboxes. */
   readonly executions: number;
+  readonly snapshots: number;
+  /** The archives of all its snapshots together. */
+  readonly snapshotBytes: number;
 }
 
 export interface Project {

@@ -444,6 +444,12 @@ export interface Schema {
     lease_until: number;
     idempotency_key: string | null;
     request_hash: string | null;
+    /** The snapshot whose files the sandbox began with. */
+    from_snapshot: string | null;
+    on_timeout: Generated<string>;
+    /** The snapshot that was then taken, or why there is none. */
+    last_snapshot: string | null;
+    last_snapshot_error: string | null;
   };
   /** Requests of the last minute that made the service send to webhook endpoints, and the deliveries that replays added. */
   sends: {
@@ -469,6 +475,27 @@ export interface Schema {
     place: string;
     /** SHA-256 of the e-mail, because unknown clients can type anything there, including a password. */
     email_hash: string;
+  };
+  /** Snapshots. The archives are files of the machines. */
+  snapshots: {
+    seq: Generated<number>;
+    id: string;
+    account_id: string;
+    project_id: string | null;
+    key_id: string;
+    /** The sandbox can have been deleted since. */
+    sandbox_id: string;
+    name: string | null;
+    /** The length of the archive; while it is written, at least what it will probably have. */
+    bytes: number;
+    /** Both are null while the archive is written. */
+    files: number | null;
+    sha256: string | null;
+    /** The machine that has the archive (SnapshotStore.id). */
+    store_id: string;
+    created_at: number;
+    /** Until when the process that writes the archive may take; null when it is complete. */
+    written_until: number | null;
   };
   /**
    * How far submissions have come that gave up their slot between two of their runs. The end of a submission deletes its row. A row can
@@ -529,6 +556,8 @@ export interface Schema {
     sandboxes: Generated<number>;
     sandbox_memory_bytes: Generated<number>;
     executions: Generated<number>;
+    snapshots: Generated<number>;
+    snapshot_bytes: Generated<number>;
   };
   /** Ended submissions that the history has yet to count. The submissions themselves may have been deleted. */
   uncounted: {
@@ -660,6 +689,7 @@ export const TABLES: readonly TableShape[] = [
   { name: "sends", key: ["seq"], identity: "seq" },
   { name: "sessions", key: ["hash"] },
   { name: "sign_in_attempts", key: ["seq"], identity: "seq" },
+  { name: "snapshots", key: ["seq"], identity: "seq" },
   { name: "submission_progress", key: ["submission_seq"], isLarge: true },
   { name: "uncounted", key: ["submission_seq"] },
   { name: "uncounted_deliveries", key: ["delivery_seq"] },

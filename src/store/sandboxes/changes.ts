@@ -94,7 +94,7 @@ export interface Ended<T> {
 export async function endSandboxes(
   trx: Trx,
   seqs: readonly number[],
-  { reason, endedAtMs, evidence, drop = [] }: SandboxEnd,
+  { reason, endedAtMs, evidence, lastSnapshot, drop = [] }: SandboxEnd,
 ): Promise<Ended<Sandbox[]>> {
   const ended: Sandbox[] = [];
   let isAnnounced = false;
@@ -106,6 +106,8 @@ export async function endSandboxes(
         end_reason: reason,
         ended_at: endedAtMs,
         ...(evidence && { evidence: JSON.stringify(evidence) }),
+        ...(lastSnapshot &&
+          ("id" in lastSnapshot ? { last_snapshot: lastSnapshot.id } : { last_snapshot_error: lastSnapshot.error })),
       })
       .where("seq", "=", seq)
       .where("ended_at", "is", null)

@@ -1,5 +1,6 @@
 import type { Execution, ExecutionKind, ExecutionStatus } from "../../domain/sandboxes/execution.ts";
 import {
+  type OnTimeout,
   SANDBOX_LIMITS,
   type Sandbox,
   type SandboxEndReason,
@@ -28,6 +29,10 @@ export function toSandbox(row: Omit<Row<"sandboxes">, "seq">): Sandbox {
     metadata: JSON.parse(row.metadata) as Record<string, string>,
     worker: row.worker_id,
     evidence: row.evidence === null ? null : (JSON.parse(row.evidence) as SandboxEvidence),
+    from: row.from_snapshot,
+    onTimeout: row.on_timeout as OnTimeout,
+    lastSnapshotId: row.last_snapshot,
+    lastSnapshotError: row.last_snapshot_error,
   };
 }
 
@@ -49,6 +54,10 @@ export function fromSandbox(sandbox: Sandbox) {
     metadata: JSON.stringify(sandbox.metadata),
     worker_id: sandbox.worker,
     evidence: sandbox.evidence === null ? null : JSON.stringify(sandbox.evidence),
+    from_snapshot: sandbox.from,
+    on_timeout: sandbox.onTimeout,
+    last_snapshot: sandbox.lastSnapshotId,
+    last_snapshot_error: sandbox.lastSnapshotError,
   };
 }
 

@@ -43,6 +43,8 @@ export interface SandboxEnd {
   readonly endedAtMs: number;
   /** Null: what is stored stays. */
   readonly evidence: SandboxEvidence | null;
+  /** The snapshot that was taken at the end of its time, or why there is none; absent: none was to be taken. */
+  readonly lastSnapshot?: { readonly id: string } | { readonly error: string } | undefined;
   /** Numbers of executions that are deleted; by default, none. */
   readonly drop?: readonly number[];
 }

@@ -11,6 +11,7 @@ const NOT_BACKED_UP: Partial<Readonly<Record<TableName, string>>> = {
   workers: "the workers that are alive now",
   live_output: "the output of runs that have not ended",
   sessions: "a restore of an old copy must not grant access",
+  snapshots: "their archives are files of the machines, which a backup does not have",
   invitations: "a restore of an old copy must not grant access",
 };
 

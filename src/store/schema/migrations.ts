@@ -29,6 +29,7 @@ import { harness } from "./migrations/0024-harness.ts";
 import { faultyVersions } from "./migrations/0025-faulty-versions.ts";
 import { graders } from "./migrations/0026-graders.ts";
 import { sandboxes } from "./migrations/0027-sandboxes.ts";
+import { snapshots } from "./migrations/0028-snapshots.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
 
@@ -61,4 +62,5 @@ export const MIGRATIONS: readonly Migration[] = [
   faultyVersions,
   graders,
   sandboxes,
+  snapshots,
 ];

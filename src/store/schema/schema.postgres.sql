@@ -432,6 +432,10 @@ create table sandboxes (
   lease_until bigint not null,
   idempotency_key text,
   request_hash text,
+  from_snapshot text,
+  on_timeout text not null default 'end'::text,
+  last_snapshot text,
+  last_snapshot_error text,
   constraint sandboxes_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint sandboxes_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
   constraint sandboxes_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
@@ -474,6 +478,29 @@ create table sign_in_attempts (
 CREATE INDEX sign_in_attempts_at ON sign_in_attempts USING btree (at);
 CREATE INDEX sign_in_attempts_email ON sign_in_attempts USING btree (email_hash, at);
 CREATE INDEX sign_in_attempts_place ON sign_in_attempts USING btree (place, at);
+create table snapshots (
+  seq bigint not null generated always as identity,
+  id text not null,
+  account_id text not null,
+  project_id text,
+  key_id text not null,
+  sandbox_id text not null,
+  name text,
+  bytes bigint not null,
+  files integer,
+  sha256 text,
+  store_id text not null,
+  created_at bigint not null,
+  written_until bigint,
+  constraint snapshots_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint snapshots_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
+  constraint snapshots_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
+  constraint snapshots_pkey PRIMARY KEY (seq),
+  constraint snapshots_id_key UNIQUE (id)
+);
+CREATE INDEX snapshots_account ON snapshots USING btree (account_id, seq);
+CREATE INDEX snapshots_created ON snapshots USING btree (created_at);
+CREATE INDEX snapshots_written ON snapshots USING btree (written_until) WHERE (written_until IS NOT NULL);
 create table submission_progress (
   submission_seq bigint not null,
   body bytea not null,
@@ -527,6 +554,8 @@ create table tiers (
   sandboxes integer not null default 10,
   sandbox_memory_bytes bigint not null default '4294967296'::bigint,
   executions integer not null default 16,
+  snapshots integer not null default 20,
+  snapshot_bytes bigint not null default '4294967296'::bigint,
   constraint tiers_pkey PRIMARY KEY (name)
 );
 create table uncounted (

@@ -379,6 +379,10 @@ CREATE TABLE "sandboxes" (
   "lease_until" bigint not null,
   "idempotency_key" text,
   "request_hash" text,
+  "from_snapshot" text,
+  "on_timeout" text default 'end' not null,
+  "last_snapshot" text,
+  "last_snapshot_error" text,
   constraint "sandboxes_idempotency" unique ("account_id", "idempotency_key")
 );
 CREATE INDEX "sandboxes_account" on "sandboxes" ("account_id", "seq");
@@ -412,6 +416,24 @@ CREATE TABLE "sign_in_attempts" (
 CREATE INDEX "sign_in_attempts_at" on "sign_in_attempts" ("at");
 CREATE INDEX "sign_in_attempts_email" on "sign_in_attempts" ("email_hash", "at");
 CREATE INDEX "sign_in_attempts_place" on "sign_in_attempts" ("place", "at");
+CREATE TABLE "snapshots" (
+  "seq" integer primary key autoincrement,
+  "id" text not null unique,
+  "account_id" text not null references "accounts" ("id"),
+  "project_id" text references "projects" ("id"),
+  "key_id" text not null references "api_keys" ("id"),
+  "sandbox_id" text not null,
+  "name" text,
+  "bytes" bigint not null,
+  "files" integer,
+  "sha256" text,
+  "store_id" text not null,
+  "created_at" bigint not null,
+  "written_until" bigint
+);
+CREATE INDEX "snapshots_account" on "snapshots" ("account_id", "seq");
+CREATE INDEX "snapshots_created" on "snapshots" ("created_at");
+CREATE INDEX snapshots_written on snapshots (written_until) where written_until is not null;
 CREATE TABLE "submission_progress" (
   "submission_seq" bigint primary key references "submissions" ("seq") on delete cascade,
   "body" blob not null
@@ -456,7 +478,9 @@ CREATE TABLE "tiers" (
   "concurrency" integer not null,
   "sandboxes" integer default 10 not null,
   "sandbox_memory_bytes" bigint default 4294967296 not null,
-  "executions" integer default 16 not null
+  "executions" integer default 16 not null,
+  "snapshots" integer default 20 not null,
+  "snapshot_bytes" bigint default 4294967296 not null
 );
 CREATE TABLE "uncounted" (
   "submission_seq" integer primary key,

@@ -25,6 +25,10 @@ export interface HeldBox {
   pause(): Promise<void>;
   /** @throws if the kernel did not continue all programs. */
   resume(): Promise<void>;
+  /** Stops all programs, also those of a paused box, so that only steps with `whileFrozen` run. @throws if the kernel did not stop them. */
+  freeze(): Promise<void>;
+  /** Ends `freeze`: programs continue, or are paused as before. @throws if the kernel did not continue them. */
+  thaw(): Promise<void>;
   measure(): Promise<SandboxMeasurement>;
   /** Kills everything and removes the box. @returns what proves it. */
   end(): Promise<TeardownReport>;
@@ -54,6 +58,8 @@ export interface BoxStep {
   readonly leaveProcesses: boolean;
   /** Whether output is never dropped: a program that writes faster than `onOutput` takes waits. */
   readonly paced: boolean;
+  /** Whether the step runs between `freeze` and `thaw`, and only then. */
+  readonly whileFrozen?: boolean;
 }
 
 export type BoxReport = StepReport & {

@@ -3,6 +3,8 @@ import type { SandboxLimits } from "../../domain/sandboxes/sandbox.ts";
 import { FileClient } from "../../files/client.ts";
 import type { FileProgram } from "../../files/program.ts";
 import type { Taken } from "./attachments.ts";
+import type { HeldBox } from "./engine.ts";
+import type { TakeBytes } from "./snapshot-store.ts";
 import { BASE_ENV, limitsOf } from "./steps.ts";
 
 export interface SandboxFileClient {
@@ -16,8 +18,8 @@ export interface SandboxFileClient {
 export interface FilesOptions {
   /** Takes a connection to the sandbox. */
   readonly take: () => Promise<Taken>;
-  /** Throws unless the sandbox runs: a file program that waits for a request can be frozen. */
-  readonly mustRun: () => void;
+  /** Rejects unless the sandbox runs: a file program that waits for a request can be frozen. */
+  readonly mustRun: () => Promise<void>;
   readonly limits: SandboxLimits;
   /** LivingSandbox.use. */
   readonly use: () => () => void;
@@ -33,11 +35,11 @@ export function filesOf(options: FilesOptions): SandboxFileClient {
 }
 
 /** The same requests, which are refused unless the sandbox runs. */
-function whileRunning(files: SandboxFiles, mustRun: () => void): SandboxFiles {
+function whileRunning(files: SandboxFiles, mustRun: () => Promise<void>): SandboxFiles {
   const checked =
     <Args extends unknown[], Answer>(request: (...args: Args) => Promise<Answer>) =>
     async (...args: Args): Promise<Answer> => {
-      mustRun();
+      await mustRun();
       return await request(...args);
     };
   return {
@@ -54,7 +56,50 @@ function whileRunning(files: SandboxFiles, mustRun: () => void): SandboxFiles {
   };
 }
 
-async function start({ take, limits, use }: FilesOptions): Promise<FileProgram> {
+/** Gives what a snapshot contains, while a box is frozen. @throws FileError, and what `take` throws */
+export async function saveFiles(
+  box: HeldBox,
+  limits: SandboxLimits,
+  take: TakeBytes,
+): Promise<{ readonly files: number }> {
+  return await alone(box, limits, true, (client) => client.save(take));
+}
+
+/** Replaces the files of a new box, in which nothing else runs. @throws FileError, and what the archive throws */
+export async function restoreFiles(
+  box: HeldBox,
+  limits: SandboxLimits,
+  archive: AsyncGenerator<Buffer, void, undefined>,
+): Promise<void> {
+  try {
+    await alone(box, limits, false, (client) => client.restore(archive));
+  } finally {
+    await archive.return(); // closes its file, also if it was not read to its end
+  }
+}
+
+/** Makes a request to a program of its own, which is not one of the executions of the sandbox. */
+async function alone<T>(
+  box: HeldBox,
+  limits: SandboxLimits,
+  whileFrozen: boolean,
+  request: (client: FileClient) => Promise<T>,
+): Promise<T> {
+  const take = async (): Promise<Taken> => {
+    const attached = await box.attach();
+    return { box: attached, give: () => attached.close() };
+  };
+  const client = new FileClient(() => start({ take, limits, use: () => () => {}, whileFrozen }));
+  try {
+    return await request(client);
+  } finally {
+    client.close();
+  }
+}
+
+type StartOptions = Pick<FilesOptions, "take" | "limits" | "use"> & { readonly whileFrozen?: boolean };
+
+async function start({ take, limits, use, whileFrozen = false }: StartOptions): Promise<FileProgram> {
   const taken = await take();
   const done = use();
   const output = new Handover();
@@ -69,6 +114,7 @@ async function start({ take, limits, use }: FilesOptions): Promise<FileProgram> 
       terminal: null,
       leaveProcesses: false,
       paced: true,
+      whileFrozen,
     },
     // The program says nothing on standard error; another program in its place may, and waits for ever.
     (stream, bytes) => (stream === "stdout" ? output.give(bytes) : undefined),
@@ -118,8 +164,9 @@ class Handover implements AsyncIterable<Buffer> {
       this.#woken = Promise.withResolvers();
       const chunk = this.#chunks.shift();
       if (chunk) {
-        yield chunk.bytes;
+        // Before the reader asks for more: until then, the connection is not read, and what it says about input is needed to write more.
         chunk.taken();
+        yield chunk.bytes;
       } else if (this.#isOver) {
         return;
       } else {

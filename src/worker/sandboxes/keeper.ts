@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { type Meter, secondsSince } from "../../domain/meter.ts";
+import { FileError } from "../../domain/sandboxes/files.ts";
 import type { SandboxHandle, SandboxHost } from "../../domain/sandboxes/host.ts";
 import {
   newSandbox,
@@ -9,6 +10,7 @@ import {
   type SandboxRequest,
   sandboxRequestHash,
 } from "../../domain/sandboxes/sandbox.ts";
+import type { Snapshot } from "../../domain/sandboxes/snapshot.ts";
 import type { SandboxCounts } from "../../domain/status.ts";
 import type { Caller } from "../../domain/submission.ts";
 import { Budget, type Release } from "../../fairness/budget.ts";
@@ -17,8 +19,10 @@ import type { Created, SandboxEnd, SandboxQuota } from "../../store/sandboxes/ty
 import type { Store } from "../../store/store.ts";
 import type { AccountUse } from "./attachments.ts";
 import { type HeldBox, isFull, type SandboxEngine } from "./engine.ts";
+import { restoreFiles } from "./files.ts";
 import { Pace } from "./pace.ts";
 import { LivingSandbox } from "./sandbox.ts";
+import { SNAPSHOTS_AT_ONCE, type Snapshots } from "./snapshots.ts";
 
 /** Renewals of leases in the time of a lease: two in a row may fail. */
 const RENEWALS_PER_LEASE = 3;
@@ -28,8 +32,8 @@ const ACCOUNT_TERMINALS = [16 * 1_048_576, 4 * 1_048_576] as const;
 const TICK_MS = 1_000;
 /** Executions and requests for files at the same time, for each sandbox that the process may have. */
 const CONNECTIONS_PER_SANDBOX = 4;
-/** The launcher has at least 16 for one sandbox, and at most 1,024 for all. */
-const [LEAST_CONNECTIONS, MOST_CONNECTIONS] = [16, 1_024];
+/** The launcher has at least 17 for one sandbox, and at most 1,024 for all. One of each, or as many as there are at once, are for snapshots. */
+const [LEAST_CONNECTIONS, MOST_CONNECTIONS] = [16, 1_024 - SNAPSHOTS_AT_ONCE];
 
 export interface SandboxKeeperOptions {
   readonly store: Pick<Store, "sandboxes">;
@@ -38,6 +42,7 @@ export interface SandboxKeeperOptions {
   /** The name of this process in the database, which no earlier process had. */
   readonly worker: string;
   readonly capacity: NonNullable<SandboxHost["capacity"]>;
+  readonly snapshots: Snapshots;
   /** Memory of this process for the output and the input of executions. */
   readonly bufferBytes: number;
   readonly leaseMs: number;
@@ -110,8 +115,10 @@ export class SandboxKeeper implements SandboxHost {
     if (request.limits.cpus > cpus) throw new SandboxRefused("sandboxCpus", { most: cpus });
     const { store, worker, leaseMs, meter } = this.#options;
     const startedAt = performance.now();
+    // A request whose snapshot has been removed since can still be one that is repeated.
+    const from = request.from === null ? null : await this.#source(request.from, caller, idempotencyKey !== null);
     const idempotency = idempotencyKey ? { key: idempotencyKey, requestHash: sandboxRequestHash(request) } : null;
-    const release = this.#reserve(caller.accountId, request.limits.memoryBytes);
+    const release = from === "unknown" ? undefined : this.#reserve(caller.accountId, request.limits.memoryBytes);
     const sandbox = newSandbox(request, caller, worker, Date.now());
     let isKept = false;
     try {
@@ -122,9 +129,10 @@ export class SandboxKeeper implements SandboxHost {
         leaseUntilMs: Date.now() + leaseMs,
         onlyKnown: !release,
       });
+      if (created.kind === "unknown" && from === "unknown") throw new SandboxRefused("snapshotNotFound");
       if (created.kind !== "created") return await this.#refusedOrKnown(created, sandbox.worker);
-      if (!release) throw new Error("a sandbox without a place was stored");
-      const making = this.#make(sandbox, request, created.quota, release);
+      if (from === "unknown" || !release) throw new Error("a sandbox without a place was stored");
+      const making = this.#make(sandbox, request, created.quota, release, from);
       isKept = true;
       this.#creating.set(sandbox.id, making);
       const made = await making.finally(() => this.#creating.delete(sandbox.id));
@@ -132,6 +140,20 @@ export class SandboxKeeper implements SandboxHost {
       return made;
     } finally {
       if (!isKept) release?.();
+    }
+  }
+
+  removeSnapshot(id: string, accountId: string): Promise<Snapshot> {
+    return this.#options.snapshots.remove(id, accountId);
+  }
+
+  /** The snapshot that a sandbox is to begin with. @returns `unknown` if there is none and that need not matter. */
+  async #source(id: string, { accountId }: Caller, isRepeatable: boolean): Promise<Snapshot | "unknown"> {
+    try {
+      return await this.#options.snapshots.find(id, accountId);
+    } catch (error) {
+      if (isRepeatable && SandboxRefused.is(error, "snapshotNotFound")) return "unknown";
+      throw error;
     }
   }
 
@@ -194,13 +216,20 @@ export class SandboxKeeper implements SandboxHost {
   }
 
   /** Makes the box of a stored sandbox. @param release is called when the sandbox has ended. */
-  async #make(sandbox: Sandbox, request: SandboxRequest, quota: SandboxQuota, release: Release): Promise<Sandbox> {
+  async #make(
+    sandbox: Sandbox,
+    request: SandboxRequest,
+    quota: SandboxQuota,
+    release: Release,
+    from: Snapshot | null,
+  ): Promise<Sandbox> {
     const { store, engine, worker, log } = this.#options;
     let box: HeldBox | null = null;
     try {
       box = await engine.hold(sandbox.limits);
       const { controls, controlsMissing } = box;
       if (controlsMissing.length > 0) throw new Error(`controls are missing: ${controlsMissing.join("; ")}`);
+      if (from) await this.#restore(box, sandbox, from);
       const running = await store.sandboxes.update(sandbox.id, worker, {
         state: "running",
         startedAtMs: Date.now(),
@@ -210,7 +239,10 @@ export class SandboxKeeper implements SandboxHost {
       this.#adopt(running, box, request, quota, release);
       return running;
     } catch (error) {
-      log.error({ err: error, sandbox: sandbox.id }, "the box of a sandbox could not be made");
+      // Any client can bring about that the files of a snapshot do not fit.
+      const level =
+        SandboxRefused.is(error, "snapshotTooLarge") || SandboxRefused.is(error, "snapshotNotFound") ? "info" : "error";
+      log[level]({ err: error, sandbox: sandbox.id }, "the box of a sandbox could not be made");
       await box?.end().catch((lost: unknown) => log.error({ err: lost, sandbox: sandbox.id }, "a box was not removed"));
       const end: SandboxEnd = { reason: "failed", endedAtMs: Date.now(), evidence: null };
       await store.sandboxes
@@ -221,6 +253,23 @@ export class SandboxKeeper implements SandboxHost {
         })
         .finally(release);
       throw isFull(error) ? new SandboxRefused("sandboxesFull") : error;
+    }
+  }
+
+  /** Gives a new box the files of a snapshot. @throws SandboxRefused: snapshotTooLarge, snapshotDamaged, snapshotNotFound, snapshotsFull. */
+  async #restore(box: HeldBox, { accountId, limits }: Sandbox, from: Snapshot): Promise<void> {
+    const { snapshots } = this.#options;
+    const place = await snapshots.place(accountId);
+    try {
+      await restoreFiles(box, limits, snapshots.read(from));
+    } catch (error) {
+      if (!(error instanceof FileError)) throw error;
+      if (error.code === "noSpace") throw new SandboxRefused("snapshotTooLarge", { limit: "disk or inodes" });
+      const { oomKills } = await box.measure();
+      if (oomKills > 0) throw new SandboxRefused("snapshotTooLarge", { limit: "memory" });
+      throw error;
+    } finally {
+      place();
     }
   }
 
@@ -244,6 +293,7 @@ export class SandboxKeeper implements SandboxHost {
       languages,
       account,
       connections: this.#connections,
+      snapshots: this.#options.snapshots,
       buffers: this.#buffers,
       log,
       meter,
@@ -310,4 +360,5 @@ export const NO_SANDBOXES: SandboxHost = {
   capacity: null,
   create: () => Promise.reject(new SandboxRefused("sandboxesOff")),
   find: () => Promise.reject(new SandboxRefused("sandboxesOff")),
+  removeSnapshot: () => Promise.reject(new SandboxRefused("sandboxesOff")),
 };

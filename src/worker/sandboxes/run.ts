@@ -27,8 +27,8 @@ export interface RunOptions {
   readonly sandboxLimits: SandboxLimits;
   /** The output of all terminals of the account. */
   readonly accountTerminals: Pace;
-  /** Whether the sandbox is paused now. */
-  readonly isPaused: () => boolean;
+  /** Whether the sandbox is paused now. It rejects nothing, and first waits for the end of a snapshot. */
+  readonly isPaused: () => Promise<boolean>;
   /** Resolves when the sandbox is not paused, or ends. */
   readonly resumed: () => Promise<void>;
   /** How often the kernel has killed a process because the sandbox had no memory left. `read` waits until all kills so far are known. */
@@ -94,7 +94,7 @@ export class Run implements RunningExecution {
 
   async signal(name: SignalName): Promise<void> {
     this.#mustRun();
-    if (this.#options.isPaused()) throw new SandboxRefused("sandboxPaused");
+    if (await this.#options.isPaused()) throw new SandboxRefused("sandboxPaused");
     await this.#started.promise;
     this.#mustRun();
     await this.#options.taken.box.signal(EXECUTION_SIGNALS[name]);

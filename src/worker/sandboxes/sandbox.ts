@@ -23,15 +23,17 @@ import {
   type SandboxEvidence,
   SandboxRefused,
 } from "../../domain/sandboxes/sandbox.ts";
+import type { Snapshot } from "../../domain/sandboxes/snapshot.ts";
 import type { Budget, Release } from "../../fairness/budget.ts";
 import type { Languages } from "../../languages/load.ts";
 import type { SandboxEnd } from "../../store/sandboxes/types.ts";
 import type { Store } from "../../store/store.ts";
 import { type AccountUse, Attachments, type Taken } from "./attachments.ts";
 import { type HeldBox, isFull } from "./engine.ts";
-import { filesOf, type SandboxFileClient } from "./files.ts";
+import { filesOf, type SandboxFileClient, saveFiles } from "./files.ts";
 import { IdleClock } from "./idle-clock.ts";
 import { Run } from "./run.ts";
+import type { Snapshots } from "./snapshots.ts";
 import { cleaningStep, limitsOf, PREPARE_OUTPUT_BYTES, stepsOf } from "./steps.ts";
 
 /** How long the end of a sandbox waits for the reports of its executions, which it has killed. */
@@ -63,6 +65,7 @@ export interface LivingSandboxOptions {
   readonly account: AccountUse;
   /** Connections to boxes, of all sandboxes of the process. */
   readonly connections: Budget;
+  readonly snapshots: Snapshots;
   /** Memory of this process for output and input of executions. */
   readonly buffers: Budget;
   readonly log: Logger;
@@ -92,6 +95,8 @@ export class LivingSandbox implements SandboxHandle {
   #mustLook = false;
   /** Set from the beginning of a pause on: an execution that began then would find the sandbox frozen. */
   #isPausing = false;
+  /** Resolves when no snapshot is being taken: requests that need programs wait for that. */
+  #still: Promise<void> = Promise.resolve();
   /** Resolves when the sandbox is not paused any more, or ends. */
   #running = Promise.withResolvers<void>();
   /** Changes of the state, one after the other. */
@@ -109,7 +114,10 @@ export class LivingSandbox implements SandboxHandle {
     this.#running.resolve();
     this.#fileClient = filesOf({
       take: () => this.#take(),
-      mustRun: () => this.#mustRun(),
+      mustRun: async () => {
+        await this.#still;
+        this.#mustRun();
+      },
       limits: options.sandbox.limits,
       use: () => this.use(),
     });
@@ -135,6 +143,7 @@ export class LivingSandbox implements SandboxHandle {
   }
 
   async execute(request: ExecutionRequest, keyId = this.#sandbox.keyId): Promise<RunningExecution> {
+    await this.#still;
     this.#mustRun();
     const { language: name } = request;
     const language = name === undefined ? null : (this.#options.languages.resolve(name) ?? null);
@@ -181,8 +190,11 @@ export class LivingSandbox implements SandboxHandle {
       taken,
       sandboxLimits: limits,
       accountTerminals: this.#options.account.terminals,
-      isPaused: () => this.#isPausing || this.#sandbox.state === "paused",
-      resumed: () => this.#running.promise,
+      isPaused: async () => {
+        await this.#still;
+        return this.#isPausing || this.#sandbox.state === "paused";
+      },
+      resumed: () => this.#still.then(() => this.#running.promise),
       oomKills: { known: () => this.#memoryKills, read: () => this.#readMemoryKills() },
       onFailure: (error) => log.error({ err: error, sandbox: id, execution: number }, "an execution was lost"),
       store: async (ended, bytes) => {
@@ -242,6 +254,56 @@ export class LivingSandbox implements SandboxHandle {
     });
   }
 
+  snapshot(name: string | null, keyId: string): Promise<Snapshot> {
+    return this.#change(() => this.#snapshot(name, keyId));
+  }
+
+  /** Takes a snapshot. It must be the only change. @param keyId null: not a key asks for it, but the end of the time of the sandbox. */
+  async #snapshot(name: string | null, keyId: string | null): Promise<Snapshot> {
+    const { box, snapshots, log, meter } = this.#options;
+    const sandbox = this.#sandbox;
+    const { limits } = sandbox;
+    const done = this.use();
+    const still = Promise.withResolvers<void>();
+    let place: Release | undefined;
+    const startedAt = performance.now();
+    try {
+      place = await snapshots.place(sandbox.accountId);
+      const { diskBytes } = await box.measure();
+      this.#still = still.promise;
+      return await snapshots.take({
+        sandbox,
+        name,
+        keyId,
+        leastBytes: diskBytes,
+        save: async (take) => {
+          await box.freeze();
+          try {
+            return await saveFiles(box, limits, take);
+          } finally {
+            await box.thaw().catch((error: unknown) => {
+              // Its programs may stand still for ever, so nobody can use it any more.
+              log.error(
+                { err: error, sandbox: sandbox.id },
+                "the programs of a sandbox did not continue after a snapshot",
+              );
+              void this.endFor("worker_lost");
+            });
+            still.resolve();
+          }
+        },
+      });
+    } catch (error) {
+      if (this.#ending && keyId !== null) throw this.#refusal(this.#ending.reason);
+      throw error;
+    } finally {
+      still.resolve();
+      place?.();
+      done();
+      meter.time("snapshotTaken", {}, secondsSince(startedAt));
+    }
+  }
+
   change(change: SandboxChange): Promise<Sandbox> {
     return this.#change(() => this.#update(change));
   }
@@ -273,11 +335,31 @@ export class LivingSandbox implements SandboxHandle {
   async tick(nowMs: number, steadyMs: number): Promise<void> {
     if (this.#ending) return;
     if (nowMs >= (expiresAtMs(this.#sandbox) ?? nowMs)) {
-      await this.endFor("lifetime");
+      await this.#endInTime("lifetime");
       return;
     }
     const measure = async () => (await this.measure()).cpuUsec;
-    if (await this.#idle.isOver(this.#sandbox.idleSecs * 1000, steadyMs, measure)) await this.endFor("idle");
+    if (await this.#idle.isOver(this.#sandbox.idleSecs * 1000, steadyMs, measure)) await this.#endInTime("idle");
+  }
+
+  /** Ends the sandbox because its time is over, and before that takes a snapshot if it is to. */
+  #endInTime(reason: "lifetime" | "idle"): Promise<Sandbox> {
+    const isKept = this.#sandbox.onTimeout === "snapshot";
+    this.#ending ??= { reason, ended: isKept ? this.#keepAndEnd(reason) : this.#end(reason) };
+    return this.#ending.ended;
+  }
+
+  async #keepAndEnd(reason: "lifetime" | "idle"): Promise<Sandbox> {
+    const { log } = this.#options;
+    await inTime(this.#changes, CHANGE_MS);
+    let lastSnapshot: SandboxEnd["lastSnapshot"];
+    try {
+      lastSnapshot = { id: (await this.#snapshot(null, null)).id };
+    } catch (error) {
+      log.error({ err: error, sandbox: this.#sandbox.id }, "no snapshot was taken at the end of a sandbox");
+      lastSnapshot = { error: whyNoSnapshot(error) };
+    }
+    return await this.#end(reason, lastSnapshot);
   }
 
   /** Frees the connections that wait for executions. */
@@ -299,6 +381,7 @@ export class LivingSandbox implements SandboxHandle {
   }
 
   async #take(): Promise<Taken> {
+    await this.#still;
     this.#mustRun();
     const taken = await this.#ofBox(() => this.#attachments.take());
     try {
@@ -334,7 +417,7 @@ export class LivingSandbox implements SandboxHandle {
     return new SandboxRefused("sandboxEnded", { reason });
   }
 
-  #change(change: () => Promise<Sandbox>): Promise<Sandbox> {
+  #change<T>(change: () => Promise<T>): Promise<T> {
     const done = this.#changes.then(() => {
       this.#mustLive();
       return change();
@@ -427,7 +510,7 @@ export class LivingSandbox implements SandboxHandle {
     }
   }
 
-  async #end(reason: SandboxEndReason): Promise<Sandbox> {
+  async #end(reason: SandboxEndReason, lastSnapshot?: SandboxEnd["lastSnapshot"]): Promise<Sandbox> {
     const { box, store, log, meter, onEnded } = this.#options;
     const { id, worker } = this.#sandbox;
     this.#running.resolve();
@@ -448,7 +531,7 @@ export class LivingSandbox implements SandboxHandle {
     await inTime(Promise.all([...this.#runs.values()].map(({ ended }) => ended)), REPORTS_MS);
     const evidence: SandboxEvidence | null = this.#sandbox.evidence && { ...this.#sandbox.evidence, teardown };
     const endedAtMs = Date.now();
-    const end: SandboxEnd = { reason, endedAtMs, evidence, drop: this.#drop(STORED_BYTES.ended) };
+    const end: SandboxEnd = { reason, endedAtMs, evidence, lastSnapshot, drop: this.#drop(STORED_BYTES.ended) };
     let unstored: SandboxEnd | null = null;
     try {
       const ended = await store.sandboxes.end(id, worker, end);
@@ -463,6 +546,16 @@ export class LivingSandbox implements SandboxHandle {
     return this.#sandbox;
   }
 }
+
+/** What the record of a sandbox says about a snapshot that was to be taken. */
+function whyNoSnapshot(error: unknown): string {
+  if (!(error instanceof SandboxRefused)) return "the platform failed";
+  if (SandboxRefused.is(error, "snapshotFailed")) return error.details.why.slice(0, MAX_WHY).toWellFormed();
+  return SandboxRefused.is(error, "snapshotQuota")
+    ? `the account has its most of ${error.details.what}: ${error.details.most}`
+    : error.code;
+}
+const MAX_WHY = 500;
 
 /** Waits for a promise that never rejects, at most so long. */
 async function inTime(promise: Promise<unknown>, ms: number): Promise<void> {

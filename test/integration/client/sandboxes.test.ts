@@ -41,6 +41,11 @@ for (const [name, client] of Object.entries(CLIENTS)) {
     assert.equal((await call("writeArchive", id, "d", "tar")).bytes, 3);
     await call("makeDirectory", id, "e");
     await call("removeFile", id, "b");
+    const snapshot = await call("takeSnapshot", id, { name: "one" });
+    assert.deepEqual([snapshot.name, snapshot.sandbox_id], ["one", id]);
+    assert.deepEqual((await call("snapshots", { limit: 1 })).snapshots, [snapshot]);
+    assert.deepEqual(await call("snapshot", snapshot.id), snapshot);
+    assert.deepEqual(await call("deleteSnapshot", snapshot.id), snapshot);
     assert.equal((await call("pauseSandbox", id)).state, "paused");
     assert.equal((await call("resumeSandbox", id)).state, "running");
     assert.equal((await call("sandboxMetrics", id)).processes, 4);

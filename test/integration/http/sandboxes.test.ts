@@ -6,7 +6,7 @@ import { type TestContext, test } from "node:test";
 import { WebSocket } from "ws";
 import { SandboxRefused } from "../../../src/domain/sandboxes/sandbox.ts";
 import { ROUTES } from "../../../src/http/api/routes.ts";
-import { executionBody, sandboxBody } from "../../../src/http/api/sandboxes/bodies.ts";
+import { executionBody, sandboxBody, snapshotBody } from "../../../src/http/api/sandboxes/bodies.ts";
 import { MemorySandboxes } from "../../support/http/memory-sandboxes.ts";
 import { type Ask, type Running, startHttp } from "../../support/http/running.ts";
 
@@ -47,8 +47,8 @@ test("every route of sandboxes refuses a key without the profile agent, and a se
   const without = await startHttp(t);
   const agentOfOther = await without.key({ profiles: ["agent"] });
   const other = await key({ profiles: ["judge"] });
-  const routes = ROUTES.filter(({ path }) => path.startsWith("/api/sandboxes"));
-  assert.ok(routes.length >= 29);
+  const routes = ROUTES.filter(({ path }) => /^\/api\/(sandboxes|snapshots)/.test(path));
+  assert.ok(routes.length >= 33);
   for (const { method, path, errors, parameters } of routes) {
     const query = "path" in parameters.query ? "?path=a" : "";
     const asked = {
@@ -68,7 +68,8 @@ test("every route of sandboxes refuses a key without the profile agent, and a se
     assert.ok(errors.includes("profileForbidden") && errors.includes("sandboxesOff"), name);
     if (!IDS.test(path)) continue;
     const { status, json } = await send(asked);
-    assert.deepEqual([status, json], [404, { error: "sandbox not found" }], name);
+    const what = path.startsWith("/api/snapshots") ? "snapshot" : "sandbox";
+    assert.deepEqual([status, json], [404, { error: `${what} not found` }], name);
   }
 });
 
@@ -117,6 +118,52 @@ test("a sandbox is created, changed, paused, resumed and ended", async (t) => {
     [410, { error: "the sandbox has ended: a client ended it", end_reason: "client" }],
   );
   assert.equal(host.uses, 0, "no request is left in use");
+});
+
+test("a snapshot is taken, listed and deleted, and is of its own account alone", async (t) => {
+  const { send, create, key, host } = await start(t);
+  const path = await create({ on_timeout: "snapshot" });
+  assert.deepEqual((await send({ path })).json.last_snapshot, { id: null, error: null });
+  const taken = await send({ method: "POST", path: `${path}/snapshots`, body: { name: "é" } });
+  assert.deepEqual([taken.status, taken.headers.location], [201, `/api/snapshots/${taken.json.id}`]);
+  snapshotBody.parse(taken.json);
+  assert.deepEqual([taken.json.name, `/api/sandboxes/${taken.json.sandbox_id}`], ["é", path]);
+  const second = await send({ method: "POST", path: `${path}/snapshots`, body: {} });
+  assert.equal(second.json.name, null);
+  const page = (await send({ path: "/api/snapshots?limit=1" })).json;
+  assert.deepEqual(page.snapshots, [second.json]);
+  assert.deepEqual((await send({ path: `/api/snapshots?before=${page.next}` })).json, {
+    snapshots: [taken.json],
+    next: null,
+  });
+  const one = `/api/snapshots/${taken.json.id}`;
+  assert.deepEqual((await send({ path: one })).json, taken.json);
+  const other = await key({ profiles: ["agent"] });
+  for (const method of ["GET", "DELETE"]) assert.equal((await send({ method, path: one, key: other })).status, 404);
+  assert.deepEqual((await send({ path: "/api/snapshots", key: other })).json.snapshots, []);
+  assert.deepEqual((await send({ method: "DELETE", path: one })).json, taken.json);
+  assert.equal((await send({ path: one })).status, 404);
+  for (const body of [{ name: "" }, { name: "x".repeat(129) }, { name: "\0" }, { other: 1 }, { name: 1 }])
+    assert.equal((await send({ method: "POST", path: `${path}/snapshots`, body })).status, 400, JSON.stringify(body));
+  for (const body of [{ from: "x" }, { on_timeout: "pause" }])
+    assert.equal((await send({ method: "POST", path: "/api/sandboxes", body })).status, 400, JSON.stringify(body));
+  for (const [refusal, status] of [
+    [new SandboxRefused("snapshotQuota", { what: "snapshots", most: 20 }), 429],
+    [new SandboxRefused("snapshotsFull"), 507],
+    [new SandboxRefused("snapshotFailed", { why: "a\ud800" }), 422],
+  ] as const) {
+    host.refuses = refusal;
+    assert.equal((await send({ method: "POST", path: `${path}/snapshots`, body: {} })).status, status);
+  }
+  for (const [refusal, status] of [
+    [new SandboxRefused("snapshotNotFound"), 404],
+    [new SandboxRefused("snapshotElsewhere"), 503],
+    [new SandboxRefused("snapshotDamaged"), 500],
+    [new SandboxRefused("snapshotTooLarge", { limit: "memory" }), 422],
+  ] as const) {
+    host.refuses = refusal;
+    assert.equal((await send({ method: "POST", path: "/api/sandboxes", body: { from: randomUUID() } })).status, status);
+  }
 });
 
 test("a sandbox of another account does not exist", async (t) => {

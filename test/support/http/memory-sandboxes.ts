@@ -18,6 +18,7 @@ import {
   type SandboxRequest,
   sandboxRequestHash,
 } from "../../../src/domain/sandboxes/sandbox.ts";
+import { newSnapshot, type Snapshot } from "../../../src/domain/sandboxes/snapshot.ts";
 import type { Caller } from "../../../src/domain/submission.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
@@ -64,6 +65,12 @@ export class MemorySandboxes implements SandboxHost {
     return running;
   }
 
+  async removeSnapshot(id: string, accountId: string): Promise<Snapshot> {
+    const removed = await this.#store.snapshots.remove(id, accountId);
+    if (!removed) throw new SandboxRefused("snapshotNotFound");
+    return removed;
+  }
+
   async find(id: string, accountId: string): Promise<SandboxHandle> {
     const stored = await this.#store.sandboxes.get(id, accountId);
     if (!stored) throw new SandboxRefused("sandboxNotFound");
@@ -106,6 +113,18 @@ class MemorySandbox implements SandboxHandle {
     this.#executions.set(execution.number, running);
     void running.ended.then(() => this.#executions.delete(execution.number));
     return running;
+  }
+
+  /** A snapshot without an archive. */
+  async snapshot(name: string | null, keyId: string): Promise<Snapshot> {
+    if (this.#host.refuses) throw this.#host.refuses;
+    const snapshot = newSnapshot(this.sandbox, { name, keyId, storeId: WORKER }, Date.now());
+    const begun = await this.#store.snapshots.begin({ snapshot, leastBytes: 1000, untilMs: Date.now() + 60_000 }, true);
+    if (begun.kind === "quota") throw new SandboxRefused("snapshotQuota", begun);
+    const written = { bytes: 2000, files: 3, sha256: "0".repeat(64) };
+    const complete = await this.#store.snapshots.complete(snapshot, written);
+    if (!complete || "kind" in complete) throw new Error("the snapshot is not stored");
+    return complete;
   }
 
   execution(number: number): RunningExecution | null {

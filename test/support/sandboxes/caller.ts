@@ -34,6 +34,8 @@ export function sandboxRequest(changes: Partial<SandboxRequest> = {}): SandboxRe
     idleSecs: SANDBOX_BOUNDS.idleSecs.default,
     env: {},
     metadata: {},
+    from: null,
+    onTimeout: "end",
     ...changes,
   };
 }

@@ -1,3 +1,6 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { TestContext } from "node:test";
 import pino from "pino";
 import { NO_METER } from "../../../src/domain/meter.ts";
@@ -5,8 +8,19 @@ import type { Execution } from "../../../src/domain/sandboxes/execution.ts";
 import type { ExecutionEvent, RunningExecution } from "../../../src/domain/sandboxes/host.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { SandboxKeeper, type SandboxKeeperOptions } from "../../../src/worker/sandboxes/keeper.ts";
+import { SnapshotStore } from "../../../src/worker/sandboxes/snapshot-store.ts";
+import { Snapshots } from "../../../src/worker/sandboxes/snapshots.ts";
 
 const MIB = 1_048_576;
+
+/** Snapshots in a new directory of temporary files. */
+export async function temporarySnapshots(store: Store, bytes = 1024 * MIB): Promise<Snapshots> {
+  const files = await SnapshotStore.open(mkdtempSync(join(tmpdir(), "snapshots-")));
+  return await Snapshots.start({ store, files, bytes, log: pino({ level: "silent" }) });
+}
+
+/** For tests that take no snapshots. */
+const NO_SNAPSHOTS = { remove: () => Promise.reject(new Error("this test has no snapshots")) } as unknown as Snapshots;
 
 type Options = Pick<SandboxKeeperOptions, "engine"> & { readonly store: Store } & Partial<
     Omit<SandboxKeeperOptions, "engine" | "store">
@@ -20,6 +34,7 @@ export function newKeeper(options: Options): SandboxKeeper {
     capacity: { sandboxes: 8, memoryBytes: 4096 * MIB, cpus: 2 },
     bufferBytes: 128 * MIB,
     leaseMs: 3_600_000,
+    snapshots: NO_SNAPSHOTS,
     log: pino({ level: "silent" }),
     meter: NO_METER,
     ...options,

@@ -58,6 +58,7 @@ export class MemoryBox implements HeldBox {
   readonly attached = new Set<MemoryAttached>();
   isEnded = false;
   isPaused = false;
+  isFrozen = false;
   /** Whether the kernel does not freeze it. */
   resistsPause = false;
   measured: SandboxMeasurement = {
@@ -94,6 +95,15 @@ export class MemoryBox implements HeldBox {
 
   async resume(): Promise<void> {
     this.isPaused = false;
+  }
+
+  async freeze(): Promise<void> {
+    if (this.resistsPause) throw new Error("not frozen");
+    this.isFrozen = true;
+  }
+
+  async thaw(): Promise<void> {
+    this.isFrozen = false;
   }
 
   async measure(): Promise<SandboxMeasurement> {

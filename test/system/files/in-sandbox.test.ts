@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { FileEvent } from "../../../src/domain/sandboxes/files.ts";
 import { FileClient } from "../../../src/files/client.ts";
-import type { FileProgram } from "../../../src/files/program.ts";
 import type { HeldSandbox } from "../../../src/sandbox/held-sandbox.ts";
+import { startFileProgram } from "../../support/files/sandbox-program.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
-import { execution, hold, output } from "../../support/launcher/sandbox.ts";
+import { hold, output } from "../../support/launcher/sandbox.ts";
 
 async function* body(...parts: readonly (string | Buffer)[]) {
   for (const part of parts) yield Buffer.from(part);
@@ -14,45 +14,6 @@ async function all(content: AsyncIterable<Buffer>): Promise<Buffer> {
   const parts: Buffer[] = [];
   for await (const part of content) parts.push(part);
   return Buffer.concat(parts);
-}
-
-/** Starts the file program of the image as an execution. */
-async function start(box: HeldSandbox): Promise<FileProgram> {
-  const slot = await box.attach();
-  const waiting: { readonly bytes: Buffer; readonly taken: () => void }[] = [];
-  let wake = () => {};
-  let isOver = false;
-  const end = () => {
-    isOver = true;
-    wake();
-  };
-  const step = execution(["/opt/assay/files"], { live: true, paced: true });
-  slot
-    .run(
-      step,
-      (_, bytes) =>
-        new Promise<void>((taken) => {
-          waiting.push({ bytes: Buffer.from(bytes), taken });
-          wake();
-        }),
-    )
-    .then(end, end);
-  async function* chunks() {
-    for (;;) {
-      const next = waiting.shift();
-      if (next) {
-        next.taken();
-        yield next.bytes;
-      } else if (isOver) {
-        return;
-      } else {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-    }
-  }
-  return { output: chunks(), write: (bytes) => slot.input(bytes), kill: () => slot.close() };
 }
 
 describe("the file program in a sandbox", () => {
@@ -70,7 +31,7 @@ describe("the file program in a sandbox", () => {
   before(async () => {
     launcher = await startLauncher({ slots: 1, sandboxes: 1 });
     box = await hold(launcher);
-    files = new FileClient(() => start(box));
+    files = new FileClient(() => startFileProgram(box));
   });
   after(async () => {
     files.close();
@@ -152,7 +113,7 @@ describe("the file program in a sandbox", () => {
     );
     assert.ok(["none", "stopped"].includes(code));
     assert.equal((await files.stat(".")).type, "directory");
-    const silent = new FileClient(() => start(box), { silenceMs: 300 });
+    const silent = new FileClient(() => startFileProgram(box), { silenceMs: 300 });
     await silent.stat(".");
     await shell("kill -STOP -1; true");
     await assert.rejects(silent.stat("."), { code: "stopped" });

@@ -19,7 +19,7 @@ const REMOVED = {
   unreadFacts: [],
 };
 const SANDBOXES = 3;
-const ATTACHED = 16;
+const ATTACHED = 17;
 
 /** How many memory groups the kernel has, also those that are removed but not freed. */
 function memoryGroups(): number {

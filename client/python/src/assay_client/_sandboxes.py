@@ -21,6 +21,10 @@ from .types import (
     SandboxesQuery,
     SandboxMetrics,
     SandboxRequest,
+    Snapshot,
+    SnapshotRequest,
+    Snapshots,
+    SnapshotsQuery,
     TerminalSize,
     Unpacked,
 )
@@ -28,6 +32,10 @@ from .types import (
 
 def sandbox_path(id: str) -> str:
     return f"/api/sandboxes/{quote(id, safe='')}"
+
+
+def snapshot_path(id: str) -> str:
+    return f"/api/snapshots/{quote(id, safe='')}"
 
 
 def execution_path(id: str, number: int) -> str:
@@ -77,6 +85,23 @@ class SandboxCalls:
     def resume_sandbox(self, id: str) -> Sandbox:
         """Continues all programs of a paused sandbox."""
         return cast(Sandbox, self._of_sandbox("POST", f"{sandbox_path(id)}/resume"))
+
+    def take_snapshot(self, id: str, request: SnapshotRequest | None = None) -> Snapshot:
+        """Stores the files of a sandbox, of which new sandboxes can be made. This request is not repeated."""
+        made = self._transport.json("POST", f"{sandbox_path(id)}/snapshots", repeatable=False, body=request or {})
+        return cast(Snapshot, made)
+
+    def snapshots(self, query: SnapshotsQuery | None = None) -> Snapshots:
+        """Returns a page of snapshots, newest first."""
+        return cast(Snapshots, self._of_sandbox("GET", "/api/snapshots", query=query))
+
+    def snapshot(self, id: str) -> Snapshot:
+        """Returns the record of a snapshot."""
+        return cast(Snapshot, self._of_sandbox("GET", snapshot_path(id)))
+
+    def delete_snapshot(self, id: str) -> Snapshot:
+        """Deletes a snapshot. Sandboxes that began with it keep their files."""
+        return cast(Snapshot, self._of_sandbox("DELETE", snapshot_path(id)))
 
     def sandbox_metrics(self, id: str) -> SandboxMetrics:
         """Returns what a sandbox uses now."""

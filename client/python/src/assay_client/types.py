@@ -963,6 +963,11 @@ class Sandbox(TypedDict):
     lifetime_secs: int
     # How long it lives without any request or reader while its programs use less than 1 % of a CPU. While it is paused, this clock stands still.
     idle_secs: int
+    # `snapshot`: when its lifetime or idle time is over, a snapshot of its files is taken before it ends
+    on_timeout: Literal["end", "snapshot"]
+    # Id of the snapshot whose files it began with; null for a fresh one
+    from_snapshot: str | None
+    last_snapshot: SandboxLastSnapshot
     limits: SandboxLimits
     # What the client chose
     metadata: dict[str, str]
@@ -1004,6 +1009,13 @@ class SandboxEvidenceTeardown(TypedDict):
     groups_left: list[str] | None
 
 
+class SandboxLastSnapshot(TypedDict):
+    # Id of the snapshot that `on_timeout` has taken; null if there is none
+    id: str | None
+    # Why `on_timeout` could not take a snapshot; null if it could, or was not to
+    error: str | None
+
+
 class SandboxLimits(TypedDict):
     # Memory of all programs and files together
     memory_bytes: int
@@ -1034,16 +1046,24 @@ class SandboxMetrics(TypedDict):
     inodes: int
 
 
-class SandboxRequest(TypedDict):
-    # How long the sandbox lives at most, from its start; by default 3600 s
-    lifetime_secs: NotRequired[int]
-    # How long the sandbox lives without any request or reader while its programs use less than 1 % of a CPU; by default 600 s
-    idle_secs: NotRequired[int]
-    limits: NotRequired[NewSandboxLimits]
-    # Environment variables of all executions: up to 20 with 32768 bytes, each with up to 16000. They are neither stored nor shown, because they can be secrets
-    env: NotRequired[dict[str, str]]
-    # Names and values by which the client finds its sandboxes: up to 32, with names of up to 64 and values of up to 512 characters, together up to 4096 bytes
-    metadata: NotRequired[dict[str, str]]
+SandboxRequest = TypedDict(
+    "SandboxRequest",
+    {
+        # How long the sandbox lives at most, from its start; by default 3600 s
+        "lifetime_secs": "NotRequired[int]",
+        # How long the sandbox lives without any request or reader while its programs use less than 1 % of a CPU; by default 600 s
+        "idle_secs": "NotRequired[int]",
+        "limits": "NotRequired[NewSandboxLimits]",
+        # Environment variables of all executions: up to 20 with 32768 bytes, each with up to 16000. They are neither stored nor shown, because they can be secrets
+        "env": "NotRequired[dict[str, str]]",
+        # Names and values by which the client finds its sandboxes: up to 32, with names of up to 64 and values of up to 512 characters, together up to 4096 bytes
+        "metadata": "NotRequired[dict[str, str]]",
+        # Id of a snapshot of the account, whose files the sandbox begins with. They must fit into its limits
+        "from": "NotRequired[str]",
+        # `snapshot`: when its lifetime or its idle time is over, a snapshot of its files is taken before it ends, and `last_snapshot` of its record names it; by default `end`
+        "on_timeout": "NotRequired[Literal['end', 'snapshot']]",
+    },
+)
 
 
 class SandboxTimestamps(TypedDict):
@@ -1077,6 +1097,43 @@ class SandboxesQuery(TypedDict):
 class SignalMessage(TypedDict):
     type: Literal["signal"]
     signal: Signal
+
+
+class Snapshot(TypedDict):
+    """The files of a sandbox at one moment."""
+
+    # Id of the snapshot
+    id: str
+    # Id of the sandbox whose files it has
+    sandbox_id: str
+    # The name that the client chose
+    name: str | None
+    # Length of the archive, which counts for the quota of the account
+    bytes: int
+    # Files, directories, links and FIFOs
+    files: int
+    # SHA-256 of the archive: the same files have the same hash
+    sha256: str
+    # ISO 8601, UTC, milliseconds
+    created_at: str
+
+
+class SnapshotRequest(TypedDict):
+    # A name for people, with 1 to 128 characters
+    name: NotRequired[str]
+
+
+class Snapshots(TypedDict):
+    snapshots: list[Snapshot]
+    # The value of `before` for the next page; null if there are no older entries
+    next: str | None
+
+
+class SnapshotsQuery(TypedDict):
+    # The value of `next` from the previous page; without it, the list starts at the newest
+    before: NotRequired[str]
+    # The most entries of a page, from 1 to 100
+    limit: NotRequired[int]
 
 
 class StatusMessage(TypedDict):

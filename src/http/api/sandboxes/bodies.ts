@@ -9,8 +9,14 @@ import {
 } from "../../../domain/sandboxes/execution.ts";
 import type { FileInfo } from "../../../domain/sandboxes/files.ts";
 import type { SandboxMeasurement } from "../../../domain/sandboxes/host.ts";
-import { SANDBOX_BOUNDS, SANDBOX_LIMITS, type SandboxLimitName } from "../../../domain/sandboxes/sandbox.ts";
+import {
+  ON_TIMEOUT,
+  SANDBOX_BOUNDS,
+  SANDBOX_LIMITS,
+  type SandboxLimitName,
+} from "../../../domain/sandboxes/sandbox.ts";
 import { executionSchema, sandboxSchema } from "../../../domain/sandboxes/sandbox-record.ts";
+import { SNAPSHOT_NAME_CHARACTERS, snapshotSchema } from "../../../domain/sandboxes/snapshot.ts";
 import { named } from "../../named-schemas.ts";
 import { count, next, time, verdict } from "../fields.ts";
 import { requestedLimits } from "../program-options.ts";
@@ -64,6 +70,17 @@ export const createBody = named(
       ).optional(),
       env: variables("all executions", env).optional(),
       metadata: metadataField.optional(),
+      from: z
+        .guid()
+        .toLowerCase()
+        .describe("Id of a snapshot of the account, whose files the sandbox begins with. They must fit into its limits")
+        .optional(),
+      on_timeout: z
+        .enum(ON_TIMEOUT)
+        .describe(
+          "`snapshot`: when its lifetime or its idle time is over, a snapshot of its files is taken before it ends, and `last_snapshot` of its record names it; by default `end`",
+        )
+        .optional(),
     })
     .meta({ examples: [{ lifetime_secs: 3_600, metadata: { task: "42" } }] }),
 );
@@ -78,6 +95,17 @@ export const changeBody = named(
 );
 
 export const sandboxesBody = named("Sandboxes", z.strictObject({ sandboxes: z.array(sandboxBody), next }));
+
+export const snapshotBody = named("Snapshot", snapshotSchema);
+export const snapshotsBody = named("Snapshots", z.strictObject({ snapshots: z.array(snapshotBody), next }));
+export const snapshotRequestBody = named(
+  "SnapshotRequest",
+  z
+    .strictObject({
+      name: z.string().describe(`A name for people, with 1 to ${SNAPSHOT_NAME_CHARACTERS} characters`).optional(),
+    })
+    .meta({ examples: [{ name: "before the upgrade" }] }),
+);
 
 export const metricsBody = named(
   "SandboxMetrics",

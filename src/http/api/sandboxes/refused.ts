@@ -19,6 +19,9 @@ const RETRY_SOON = { headers: { "retry-after": "1" } };
 /** A place for a sandbox becomes free when another one ends. */
 const FULL_RETRY = { headers: { "retry-after": "5" } };
 
+/** The longest text about a file, of which the client may have chosen the path. */
+const MAX_TEXT = 500;
+
 /** The response to each reason for which a sandbox refuses a request. */
 const REFUSED: { readonly [Code in SandboxRefusalCode]: (details: SandboxRefusals[Code]) => ClientError } = {
   sandboxesOff: () => clientError("sandboxesOff", []),
@@ -33,6 +36,13 @@ const REFUSED: { readonly [Code in SandboxRefusalCode]: (details: SandboxRefusal
   sandboxCpus: ({ most }) => clientError("sandboxCpus", [most]),
   sandboxesFull: () => clientError("sandboxesFull", [], FULL_RETRY),
   executionsFull: () => clientError("executionsFull", [], RETRY_SOON),
+  snapshotNotFound: () => clientError("snapshotNotFound", []),
+  snapshotElsewhere: () => clientError("snapshotElsewhere", []),
+  snapshotDamaged: () => clientError("snapshotDamaged", []),
+  snapshotQuota: ({ what, most }) => clientError("snapshotQuota", [what, most]),
+  snapshotsFull: () => clientError("snapshotsFull", [], FULL_RETRY),
+  snapshotTooLarge: ({ limit }) => clientError("snapshotTooLarge", [limit]),
+  snapshotFailed: ({ why }) => clientError("snapshotFailed", [why.slice(0, MAX_TEXT).toWellFormed()]),
   executionNotFound: () => clientError("executionNotFound", []),
   executionEnded: () => clientError("executionEnded", []),
   takesNoInput: () => clientError("executionTakesNoInput", []),
@@ -92,9 +102,6 @@ export const FILE_REQUEST_ERRORS = [
   "executionsFull",
   ...new Set(Object.values(FILE_ROWS)),
 ] as const satisfies readonly ErrorCode[];
-
-/** The longest text about a file, of which the client may have chosen the path. */
-const MAX_TEXT = 500;
 
 /** The error of the list for a reason why a sandbox refused a request; any other error as it is. */
 export function toClientError(error: unknown): unknown {

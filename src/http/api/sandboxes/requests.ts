@@ -5,12 +5,13 @@ import { VARIABLE_NAME } from "../../../domain/program-options.ts";
 import { EXECUTION_BOUNDS, type ExecutionRequest } from "../../../domain/sandboxes/execution.ts";
 import type { SandboxChange } from "../../../domain/sandboxes/host.ts";
 import { SANDBOX_BOUNDS, SANDBOX_LIMITS, type SandboxRequest } from "../../../domain/sandboxes/sandbox.ts";
+import { SNAPSHOT_NAME_CHARACTERS } from "../../../domain/sandboxes/snapshot.ts";
 import { listed } from "../../../languages/load.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { decodeBase64, leastBytes } from "../program-options.ts";
 import { isStorable } from "../storable.ts";
 import { invalidPart, unproven } from "../submit-request.ts";
-import { type changeBody, createBody, executeBody } from "./bodies.ts";
+import { type changeBody, createBody, executeBody, snapshotRequestBody } from "./bodies.ts";
 
 /** The errors of the checks of this file. */
 export const CREATE_ERRORS = ["bodyNotObject", "invalidRequest"] as const satisfies readonly ErrorCode[];
@@ -51,7 +52,19 @@ export function toSandboxRequest(body: unknown): SandboxRequest {
     idleSecs: given.idle_secs ?? SANDBOX_BOUNDS.idleSecs.default,
     env: checkEnv(given.env ?? {}, SANDBOX_BOUNDS.env),
     metadata: checkMetadata(given.metadata ?? {}),
+    from: given.from ?? null,
+    onTimeout: given.on_timeout ?? "end",
   };
+}
+
+/** @returns null if the request has no name. @throws ClientError invalidRequest, bodyNotObject. */
+export function toSnapshotName(body: unknown): string | null {
+  const { name } = checked(snapshotRequestBody, body);
+  if (name === undefined) return null;
+  if (name === "" || name.length > SNAPSHOT_NAME_CHARACTERS)
+    throw invalid("name", `does not have 1 to ${SNAPSHOT_NAME_CHARACTERS} characters`);
+  if (!isStorable(name)) throw invalid("name", "has U+0000 or half of a surrogate pair, which cannot be stored");
+  return name;
 }
 
 export function toChange(given: z.output<typeof changeBody>): SandboxChange {

@@ -17,7 +17,7 @@ export const createSandbox = route({
   summary: "Create a sandbox",
   description:
     "Creates a sandbox: a box with files and processes that stay between executions. The response is sent when it runs. It ends when a client deletes it, " +
-    "and after its lifetime or its idle time. The key must allow the profile `agent`. A repeated request with the same Idempotency-Key gets the same sandbox.",
+    "and after its lifetime or its idle time. The key must allow the profile `agent`. With `from`, it begins with the files of a snapshot. A repeated request with the same Idempotency-Key gets the same sandbox.",
   parameters: { headers: { "Idempotency-Key": IDEMPOTENCY_KEY } },
   body: createBody,
   successes: { 201: { description: "The sandbox, which runs", body: sandboxBody, location: true } },
@@ -29,6 +29,11 @@ export const createSandbox = route({
     "sandboxQuota",
     "sandboxesFull",
     "notUnicode",
+    "snapshotNotFound",
+    "snapshotElsewhere",
+    "snapshotDamaged",
+    "snapshotTooLarge",
+    "snapshotsFull",
   ],
   handler: (services) => async (call) => {
     const { request, reply, caller, headers } = call;
