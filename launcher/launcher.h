@@ -9,6 +9,15 @@
 #include "cgroup/sandboxes.h"
 #include "cpus.h"
 
+/*
+ * What the processes that serve connections tell the launcher, which reads no message. It is in memory that all of them share, and that no process of a box
+ * has: a program could otherwise change it before its exec.
+ */
+struct process_note {
+	uint64_t kept_until_ns; /* when its client has left: until then, it may wait for the next one */
+	unsigned given_to;      /* 1 + the number of the process that has got its connection; 0: none has */
+};
+
 /* What the command line and the machine fix for the life of the launcher. Slots inherit it by fork; no client can change it. */
 struct launcher {
 	const char *instance;
@@ -18,6 +27,9 @@ struct launcher {
 	unsigned holders;  /* sandboxes at most; 0: none are served */
 	unsigned attached; /* connections for executions in sandboxes at most */
 	uint64_t sandbox_memory; /* of all sandboxes together */
+	uint64_t keep_ns;  /* how long a sandbox whose client has left waits for the next one; 0: not at all */
+	char name[17];     /* LAUNCHER in HELLO: random, for the life of this process */
+	struct process_note *notes; /* of each process that serves a connection, by its number */
 	struct groups groups;
 	struct group_set sandboxes;
 	int sockets;    /* a directory for the sockets between holders and attached slots, in a file system that is mounted nowhere; -1: none */
@@ -29,6 +41,11 @@ struct launcher {
 };
 
 enum { SLOTS_MAX = 1024, HOLDERS_MAX_NUMBER = 1024, ATTACHED_CONNECTIONS_MAX = 1024, ATTACHED_OF_ONE = 17 };
+
+static inline size_t notes_size(const struct launcher *l)
+{
+	return (l->slots + l->holders + l->attached) * sizeof *l->notes;
+}
 
 /* Opens a file of the host's /proc for reading. Returns -1 with errno on failure. */
 static inline int open_proc(const struct launcher *l, const char *path)

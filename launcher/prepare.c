@@ -13,7 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -73,6 +75,25 @@ void reset_all_signals(void)
 		signal(sig, SIG_DFL); /* fails for KILL, STOP and the C library's signals, which stay default */
 }
 
+/* Gives the launcher a name that no other one has, so that a service can tell whether the launcher of its sandboxes still runs. */
+static void name_launcher(struct launcher *l)
+{
+	unsigned char bytes[sizeof l->name / 2];
+	if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) {
+		perror("assay-launcher: random number");
+		exit(1);
+	}
+	for (size_t i = 0; i < sizeof bytes; i++)
+		snprintf(l->name + 2 * i, 3, "%02x", bytes[i]);
+}
+
+/* Makes the notes of all processes. Processes that serve a connection do not pass them on (serve.c). */
+static int make_notes(struct launcher *l, struct failure *f)
+{
+	l->notes = mmap(NULL, notes_size(l), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return l->notes == MAP_FAILED ? fail(f, "start", "shared memory") : 0;
+}
+
 void init_launcher(struct launcher *l, const char *instance, uid_t uid_base, unsigned slots)
 {
 	struct utsname kernel;
@@ -80,6 +101,7 @@ void init_launcher(struct launcher *l, const char *instance, uid_t uid_base, uns
 	snprintf(l->kernel, sizeof l->kernel, "%.60s %.30s", kernel.release, kernel.machine);
 	l->instance = instance;
 	l->build = build_name;
+	name_launcher(l);
 	l->uid_base = uid_base;
 	l->slots = slots;
 	l->signal_map = -1;
@@ -253,7 +275,7 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 		die(&f);
 	clear_login(l);
 	protect_from_oom(l); /* if the host refuses, `assay doctor` says so; programs have the score 1000 and are killed first in any case */
-	if (!(l->cpus = cpus_open(l->slots + l->holders + l->attached, &f)))
+	if (!(l->cpus = cpus_open(l->slots + l->holders + l->attached, &f)) || make_notes(l, &f) < 0)
 		die(&f);
 	if (groups_open(&l->groups, l->instance, &f) < 0) {
 		groups_close(&l->groups, l->instance); /* removes those that were created before the failure */

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,6 +24,7 @@
 #include "sandbox/sandbox.h"
 #include "signals.h"
 #include "slot/slot.h"
+#include "unforked-memory.h"
 #include "wire/wire.h"
 
 #ifndef SO_PASSRIGHTS
@@ -43,8 +45,15 @@ struct slot_process {
 	pid_t pid;        /* 0: the number is free; -1: the slot is dead but not yet swept */
 	int connection;   /* polled for the hang-up of the client, never read or written. -1: none, or the client has left */
 	uint64_t disconnected_ns; /* when the client left */
-	char token[TOKEN_BYTES + 1]; /* of a holder: the name of its socket */
 };
+
+typedef char token_text[TOKEN_BYTES + 1];
+
+/*
+ * Of each holder, the name of its socket; empty: the number is free. Only the launcher has this list: each process gets its own token as an argument. What is
+ * not in this memory, each process that it forks has, also those that become programs of other sandboxes.
+ */
+static token_text *tokens;
 
 /* The numbers of one kind of slots, and the socket to which their clients connect. */
 struct kind {
@@ -179,7 +188,7 @@ static void reject_full(int connection, const char *what)
 }
 
 /* Writes 128 random bits in hexadecimal digits. Returns -1 with errno if there are none. */
-static int make_token(char token[TOKEN_BYTES + 1])
+static int make_token(token_text token)
 {
 	unsigned char bytes[TOKEN_BYTES / 2];
 	if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
@@ -191,8 +200,10 @@ static int make_token(char token[TOKEN_BYTES + 1])
 
 /* The child of the launcher that serves a connection. */
 static _Noreturn void become_slot(struct launcher *l, const struct slot_process *processes, const struct kind kinds[KINDS], const struct kind *kind,
-				  unsigned number, int connection, pid_t launcher)
+				  unsigned number, token_text token, int connection, pid_t launcher)
 {
+	if (madvise(l->notes, notes_size(l), MADV_DONTFORK) < 0) /* so that no process of a box has them */
+		_exit(1);
 	for (int k = 0; k < KINDS; k++)
 		if (kinds[k].listener >= 0)
 			close(kinds[k].listener);
@@ -201,7 +212,7 @@ static _Noreturn void become_slot(struct launcher *l, const struct slot_process 
 		if (processes[i].connection >= 0)
 			close(processes[i].connection);
 	switch (kind->what) {
-	case HOLDERS: _exit(holder_serve(l, number, number - kind->first, processes[number].token, connection, launcher));
+	case HOLDERS: _exit(holder_serve(l, number, number - kind->first, token, connection, launcher));
 	case ATTACHED_SLOTS: _exit(attached_serve(l, number, connection, launcher));
 	default: _exit(slot_serve(l, number, connection, launcher));
 	}
@@ -211,6 +222,7 @@ static void accept_client(struct launcher *l, struct slot_process *processes, co
 {
 	int connection = accept4(kind->listener, NULL, NULL, SOCK_CLOEXEC), in_line = 1;
 	unsigned number = kind->first, end = kind->first + kind->count;
+	token_text token = "";
 	if (connection < 0) {
 		usleep(SWEEP_RETRY_MS * 1000); /* without a free descriptor, the client is still in the backlog at the next attempt */
 		return;
@@ -224,15 +236,19 @@ static void accept_client(struct launcher *l, struct slot_process *processes, co
 	} else if (number == end) {
 		reject_full(connection, kind->full);
 		count_refusal(&refused_clients);
-	} else if (kind->what == HOLDERS && make_token(processes[number].token) < 0) {
+	} else if (kind->what == HOLDERS && make_token(token) < 0) {
 		fprintf(stderr, "assay-launcher: random number: %s\n", strerror(errno));
 	} else {
+		l->notes[number] = (struct process_note){0};
 		pid_t self = getpid(), pid = fork();
 		if (pid == 0)
-			become_slot(l, processes, kinds, kind, number, connection, self);
+			become_slot(l, processes, kinds, kind, number, token, connection, self);
 		if (pid > 0) {
 			processes[number].pid = pid;
 			processes[number].connection = connection;
+			if (kind->what == HOLDERS)
+				memcpy(tokens[number - kind->first], token, sizeof token);
+			explicit_bzero(token, sizeof token);
 			return;
 		}
 		fprintf(stderr, "assay-launcher: fork: %s\n", strerror(errno));
@@ -247,12 +263,25 @@ static void close_connection(struct slot_process *process)
 	process->connection = -1;
 }
 
+/* If a process has passed its connection on (REJOIN), its death says nothing of the client, and that of the process that has got it does. */
+static void pass_connection_on(const struct launcher *l, struct slot_process *processes, unsigned from)
+{
+	unsigned to = l->notes[from].given_to;
+	if (!to || to > process_count || processes[to - 1].pid <= 0)
+		return;
+	close_connection(&processes[to - 1]);
+	processes[to - 1].connection = processes[from].connection;
+	processes[to - 1].disconnected_ns = processes[from].disconnected_ns;
+	processes[from].connection = -1;
+}
+
 static void mark_dead(const struct launcher *l, struct slot_process *processes, pid_t pid)
 {
 	for (unsigned i = 0; i < process_count; i++)
 		if (processes[i].pid == pid) {
 			processes[i].pid = -1;
 			cpus_release_dead(l->cpus, i);
+			pass_connection_on(l, processes, i);
 			close_connection(&processes[i]);
 		}
 }
@@ -287,14 +316,32 @@ static unsigned wait_for_clients(struct slot_process *processes, const struct ki
 	return waiting;
 }
 
-static void kill_stuck_slots(struct slot_process *processes)
+/* When a slot without a client must have ended. Some wait for another client first. */
+static uint64_t end_due(const struct launcher *l, const struct slot_process *process, unsigned number)
+{
+	const struct process_note *note = &l->notes[number];
+	uint64_t kept = note->kept_until_ns, left = process->disconnected_ns;
+	/* What a process says is bounded, so that none stays for ever. */
+	if (kept > left + l->keep_ns + SLOT_END_MS * 1000000ull)
+		kept = left + l->keep_ns + SLOT_END_MS * 1000000ull;
+	return (kept > left ? kept : left) + SLOT_END_MS * 1000000ull;
+}
+
+static void kill_stuck_slots(const struct launcher *l, struct slot_process *processes)
 {
 	for (unsigned i = 0; i < process_count; i++)
-		if (processes[i].pid > 0 && processes[i].connection < 0 && now_ns() - processes[i].disconnected_ns > SLOT_END_MS * 1000000ull) {
+		if (processes[i].pid > 0 && processes[i].connection < 0 && now_ns() > end_due(l, &processes[i], i)) {
 			fprintf(stderr, "assay-launcher: slot %u did not end with its client; killed\n", i);
 			kill(processes[i].pid, SIGKILL);
 			processes[i].disconnected_ns = now_ns();
 		}
+}
+
+/* The name of the socket of this process; NULL if it is no holder. */
+static char *token_of(const struct kind kinds[KINDS], unsigned number)
+{
+	const struct kind *holders = &kinds[HOLDERS];
+	return number >= holders->first && number < holders->first + holders->count ? tokens[number - holders->first] : NULL;
 }
 
 /*
@@ -317,14 +364,18 @@ static bool sweep_dead_slots(struct launcher *l, struct slot_process *processes,
 		int left = groups_sweep(&l->groups, prefix, SWEEP_TIMEOUT_MS);
 		if (i >= kinds[ATTACHED_SLOTS].first && i < kinds[ATTACHED_SLOTS].first + kinds[ATTACHED_SLOTS].count)
 			left += groups_sweep(&l->sandboxes.below, prefix, SWEEP_TIMEOUT_MS);
-		if (processes[i].token[0]) {
-			unlinkat(l->sockets, processes[i].token, 0);
+		char *token = token_of(kinds, i);
+		if (token && token[0]) {
+			unlinkat(l->sockets, token, 0);
 			left += sandbox_remove(&l->sandboxes.below, i - kinds[HOLDERS].first, SWEEP_TIMEOUT_MS);
 		}
-		if (left == 0)
+		if (left == 0) {
 			processes[i] = (struct slot_process){.connection = -1};
-		else
+			if (token)
+				explicit_bzero(token, sizeof(token_text));
+		} else {
 			unswept = true;
+		}
 	}
 	return unswept;
 }
@@ -357,6 +408,7 @@ static void end_slots(struct launcher *l, struct slot_process *processes)
 void serve(struct launcher *l, const struct listeners *listeners, uid_t client)
 {
 	static struct slot_process processes[PROCESSES_MAX];
+	static struct area tokens_area;
 	const struct kind kinds[KINDS] = {
 		[SUBMISSIONS] = {listeners->slots, 0, l->slots, "slots", SUBMISSIONS},
 		[HOLDERS] = {listeners->holders, l->slots, l->holders, "sandboxes", HOLDERS},
@@ -365,6 +417,7 @@ void serve(struct launcher *l, const struct listeners *listeners, uid_t client)
 	bool unswept = false;
 
 	process_count = l->slots + l->holders + l->attached;
+	tokens = area_of(&tokens_area, (l->holders + 1) * sizeof *tokens);
 	for (unsigned i = 0; i < process_count; i++)
 		processes[i].connection = -1;
 	while (!stopping) {
@@ -372,7 +425,7 @@ void serve(struct launcher *l, const struct listeners *listeners, uid_t client)
 		for (int k = 0; k < KINDS; k++)
 			if (waiting >> k & 1)
 				accept_client(l, processes, kinds, &kinds[k], client);
-		kill_stuck_slots(processes);
+		kill_stuck_slots(l, processes);
 		unswept = sweep_dead_slots(l, processes, kinds);
 	}
 	log_refusals(&refused_peers);

@@ -108,6 +108,19 @@ static void try_hold(const uint8_t *body, size_t size)
 		EXPECT(limits[i].value >= rows[limits[i].key].smallest && limits[i].value <= rows[limits[i].key].largest);
 }
 
+/* The token of an accepted REJOIN names nothing but a token. */
+static void try_rejoin(const uint8_t *body, size_t size)
+{
+	char token[TOKEN_BYTES + 1] = "";
+	struct refusal why = {0};
+	if (rejoin_parse(body, size, token, &why) < 0) {
+		EXPECT(why.reason && *why.reason && why.object && !token[0]);
+		return;
+	}
+	EXPECT(size == 5 + TOKEN_BYTES && !memcmp(body + 5, token, TOKEN_BYTES) && !token[TOKEN_BYTES]);
+	EXPECT(strspn(token, "0123456789abcdef") == TOKEN_BYTES);
+}
+
 static void check_request(const struct request *r, const uint8_t *data, size_t size)
 {
 	EXPECT(r->args >= 1 && r->args <= ARGS_MAX && r->envs <= ENV_MAX && r->files <= FILES_MAX);
@@ -237,6 +250,7 @@ static void try_reading(const uint8_t *data, size_t size)
 		}
 	}
 	try_hold(body, size);
+	try_rejoin(body, size);
 	free(body);
 }
 

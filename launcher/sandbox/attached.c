@@ -1,5 +1,6 @@
 /*
- * An attached slot (sandbox.h): runs the steps of one connection in a sandbox, one after the other. The first STEP names the sandbox. A step is
+ * An attached slot (sandbox.h): runs the steps of one connection in a sandbox, one after the other. The first STEP names the sandbox. In its place, a REJOIN
+ * makes the connection that of the holder. A step is
  * supervised like that of a submission; its program is born in a leaf of the sandbox, enters the namespaces of the sandbox and has its user.
  */
 #define _GNU_SOURCE
@@ -20,7 +21,7 @@
 #include "slot/connection.h"
 #include "supervise/supervise.h"
 
-enum { HOLDER_TIMEOUT_MS = 10000, BODY_RETAINED_BYTES = 64 * 1024, LEAVES_TRIED = 3 };
+enum { HOLDER_TIMEOUT_MS = 10000, BODY_RETAINED_BYTES = 64 * 1024, LEAVES_TRIED = 3, REJOIN_BODY_MAX = 256 };
 
 /* The state of an attached slot, in memory that no program inherits. */
 struct attached_slot {
@@ -35,6 +36,8 @@ struct attached_slot {
 	struct area body;
 	struct request request;
 	struct input input;
+	char named[TOKEN_BYTES + 1]; /* the token of the last STEP */
+	char rejoined[TOKEN_BYTES + 1]; /* the token of a REJOIN; empty: there was none */
 };
 
 /* ---- the holder ---- */
@@ -47,6 +50,7 @@ static int connect_holder(const struct launcher *l, const char *token)
 		return -1;
 	snprintf(address.sun_path, sizeof address.sun_path, "%s", token);
 	int done = connect(fd, (struct sockaddr *)&address, sizeof address), err = errno;
+	explicit_bzero(&address, sizeof address); /* programs are born with a copy of this stack */
 	if (chdir("/") < 0)
 		_exit(1);
 	if (done == 0)
@@ -94,10 +98,11 @@ static int attach(struct attached_slot *a, const char *token, struct failure *f)
 	struct held_message m;
 	struct held_descriptors d;
 	const struct launcher *l = a->slot.launcher;
+	const struct held_message join = {.kind = HELD_JOIN};
 	a->holder = connect_holder(l, token);
 	if (a->holder < 0)
 		return fail_with(f, ENOENT, "sandbox", "there is none with this token");
-	if (await_message(a, HELD_BOX, &m, &d) < 0 || d.init < 0 || d.terminals < 0 || d.groups[TREE_UNIFIED] < 0)
+	if (held_send(a->holder, &join, NULL) < 0 || await_message(a, HELD_BOX, &m, &d) < 0 || d.init < 0 || d.terminals < 0 || d.groups[TREE_UNIFIED] < 0)
 		return fail_with(f, EAGAIN, "sandbox", "has too many connections, or ends");
 	struct lane *lane = &a->slot.lane[0];
 	lane->uid = m.uid;
@@ -111,6 +116,20 @@ static int attach(struct attached_slot *a, const char *token, struct failure *f)
 	};
 	snprintf(a->token, sizeof a->token, "%s", token);
 	return 0;
+}
+
+/* Passes the connection to the holder of this sandbox, which answers the client. */
+static int rejoin(struct attached_slot *a, const char *token, struct failure *f)
+{
+	struct held_message m = {.kind = HELD_REJOIN, .number = a->slot.number};
+	struct held_descriptors d = held_none();
+	d.connection = a->connection;
+	a->holder = connect_holder(a->slot.launcher, token);
+	if (a->holder < 0)
+		return fail_with(f, ENOENT, "sandbox", "there is none with this token");
+	if (held_send(a->holder, &m, &d) < 0 || await_message(a, HELD_REJOINED, &m, NULL) < 0)
+		return fail_with(f, EAGAIN, "sandbox", "has too many connections, or ends");
+	return m.err ? fail_with(f, m.err, "sandbox", m.err == EPERM ? "is not kept" : "ends") : 0;
 }
 
 /* ---- a step ---- */
@@ -222,7 +241,20 @@ static int await_request(struct attached_slot *a)
 	}
 }
 
-/* Reads the next STEP, and skips input for a program that has ended. Returns -1 if the connection closes. */
+static int read_rejoin(struct attached_slot *a, size_t size)
+{
+	uint8_t body[REJOIN_BODY_MAX];
+	struct refusal why;
+	if (size > sizeof body)
+		return refuse_request(&a->out, a->connection, "frame too large", "REJOIN");
+	if (read_exactly(a->connection, body, size, FRAME_TIMEOUT_MS) < 0)
+		return -1;
+	if (rejoin_parse(body, size, a->rejoined, &why) < 0)
+		return refuse_request(&a->out, a->connection, why.reason, why.object);
+	return 0;
+}
+
+/* Reads the next STEP, or as the first frame a REJOIN, and skips input for a program that has ended. Returns -1 if the connection closes. */
 static int read_step(struct attached_slot *a)
 {
 	struct input *in = &a->input;
@@ -245,6 +277,8 @@ static int read_step(struct attached_slot *a)
 	in->signal = 0;
 	const uint8_t *header = in->header;
 	size_t size = (size_t)header[0] | (size_t)header[1] << 8 | (size_t)header[2] << 16 | (size_t)header[3] << 24;
+	if (header[4] == FRAME_REJOIN && !a->token[0])
+		return read_rejoin(a, size);
 	if (header[4] != FRAME_STEP)
 		return refuse_request(&a->out, a->connection, "unknown frame", "");
 	if (size > FRAME_MAX)
@@ -280,9 +314,13 @@ int attached_serve(const struct launcher *l, unsigned number, int connection, pi
 	}
 	send_hello(&a->out, l, number);
 	while (flush_all(&a->out, connection) == 0 && read_step(a) == 0) {
-		char token[TOKEN_BYTES + 1] = "";
-		memcpy(token, a->request.sandbox.data, TOKEN_BYTES);
-		if (!a->token[0] && attach(a, token, &f) < 0) {
+		if (a->rejoined[0]) {
+			if (rejoin(a, a->rejoined, &f) < 0)
+				send_failed(&a->out, connection, &f);
+			break;
+		}
+		memcpy(a->named, a->request.sandbox.data, TOKEN_BYTES);
+		if (!a->token[0] && attach(a, a->named, &f) < 0) {
 			send_failed(&a->out, connection, &f);
 			break;
 		}

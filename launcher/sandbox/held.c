@@ -45,6 +45,16 @@ int held_send(int socket, const struct held_message *message, const struct held_
 	return sendmsg(socket, &header, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof packet ? 0 : -1;
 }
 
+void held_close(struct held_descriptors *descriptors)
+{
+	int all[HELD_DESCRIPTORS];
+	memcpy(all, descriptors, sizeof all);
+	for (size_t i = 0; i < HELD_DESCRIPTORS; i++)
+		if (all[i] >= 0)
+			close(all[i]);
+	*descriptors = held_none();
+}
+
 int held_receive(int socket, struct held_message *message, struct held_descriptors *descriptors)
 {
 	struct packet packet;

@@ -1,7 +1,8 @@
 /*
  * The holder of a sandbox (sandbox.h). It reads one HOLD, makes the sandbox, and then serves two kinds of requests, without ever waiting for one
  * of their senders: frames of its client, and messages of attached slots. When the client ends the sandbox, or its connection, the holder
- * kills everything in the sandbox, removes it and reports what is left.
+ * kills everything in the sandbox, removes it and reports what is left. A client that has said KEEP can leave: then the holder stops everything in the
+ * sandbox, and waits for the next client.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,6 +27,7 @@
 
 enum {
 	HOLD_BODY_MAX = 1024,
+	PLACES_MAX = ATTACHED_MAX + 2, /* also for slots that have not joined yet, and for those that bring another connection */
 	FREEZE_TIMEOUT_MS = 2000,
 	STARTS_TIMEOUT_MS = 2000,  /* how long a PAUSE waits for programs that are being started */
 	COVER_EVERY_MS = 1000,
@@ -41,6 +43,7 @@ enum {
 
 struct attached {
 	int socket;  /* -1: there is none */
+	bool joined; /* it has the descriptors of the sandbox */
 	int leaf;    /* which it has; -1: none */
 	bool starts; /* it has taken a leaf and not said yet that its program has started */
 };
@@ -49,7 +52,7 @@ struct attached {
 struct holder {
 	struct slot slot;
 	unsigned number;  /* among the holders */
-	const char *token;
+	char token[TOKEN_BYTES + 1];
 	int connection, listener, cpu_tasks, events, proc; /* `events`: see sandbox_open_events(); `proc`: the directory /proc of the sandbox */
 	struct queue out;
 	struct hold_request limits;
@@ -57,13 +60,15 @@ struct holder {
 	struct leaf_pool pool;
 	struct box box;
 	struct run run; /* a parked program that shows which controls hold */
-	struct attached attached[ATTACHED_MAX];
+	struct attached attached[PLACES_MAX];
 	uint64_t covered_ns; /* when /proc was last looked through */
 	uint64_t oom_events; /* v2: of the group itself, as last seen */
 	int left;            /* leaves with processes that were left, at the last check */
 	uint64_t left_check_at; /* when the next check is due */
-	bool paused, lost;   /* `lost`: the init of the sandbox has ended */
+	bool paused, lost;   /* `lost`: the init of the sandbox has ended, or its programs cannot be stopped without a client */
 	bool frozen;         /* between FREEZE and THAW: the leaves are stopped one by one, so that another one can run */
+	bool kept;           /* the sandbox outlives its connection */
+	uint64_t kept_until_ns; /* without a connection: when the sandbox ends */
 };
 
 /* ---- making the sandbox ---- */
@@ -153,6 +158,8 @@ static void send_held(struct holder *h)
 	const char *missing = limits_missing(h);
 	control_note(&h->run, CONTROL_memory_limit, missing);
 	control_note(&h->run, CONTROL_process_limit, missing);
+	if (sandbox_proc_uncovered(h->proc) != 0)
+		control_note(&h->run, CONTROL_restricted_proc, "shows something of the machine");
 	queue_frame(&h->out, FRAME_HELD);
 	queue_text(&h->out, KEY_TOKEN, h->token);
 	for (int c = 0; c < CONTROL_COUNT; c++) {
@@ -170,7 +177,7 @@ static void send_held(struct holder *h)
 
 static struct held_descriptors descriptors_of(const struct holder *h)
 {
-	struct held_descriptors d = {.init = h->box.init_fd, .terminals = h->box.terminals, .cpu_tasks = h->cpu_tasks};
+	struct held_descriptors d = {.init = h->box.init_fd, .terminals = h->box.terminals, .cpu_tasks = h->cpu_tasks, .connection = -1};
 	memcpy(d.namespaces, h->box.lane->namespace_fd, sizeof d.namespaces);
 	for (int t = 0; t < TREE_COUNT; t++)
 		d.groups[t] = t == TREE_CPU ? -1 : h->groups.own.dir[t];
@@ -185,16 +192,21 @@ static void accept_slot(struct holder *h)
 	int free_place = 0;
 	if (socket < 0)
 		return;
-	while (free_place < ATTACHED_MAX && h->attached[free_place].socket >= 0)
+	while (free_place < PLACES_MAX && h->attached[free_place].socket >= 0)
 		free_place++;
-	struct held_message box = {.kind = HELD_BOX, .uid = h->box.lane->uid, .init = h->box.init, .processes = h->limits.processes};
-	struct held_descriptors descriptors = descriptors_of(h);
-	if (free_place == ATTACHED_MAX || getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.uid != 0 ||
-	    held_send(socket, &box, &descriptors) < 0) {
+	if (free_place == PLACES_MAX || getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.uid != 0) {
 		close(socket);
 		return;
 	}
 	h->attached[free_place] = (struct attached){.socket = socket, .leaf = -1};
+}
+
+static int joined_slots(const struct holder *h)
+{
+	int joined = 0;
+	for (int i = 0; i < PLACES_MAX; i++)
+		joined += h->attached[i].socket >= 0 && h->attached[i].joined;
+	return joined;
 }
 
 /* Takes a leaf back from an attached slot. If the slot was lost, its processes are killed, and what the leaf has counted is not known. */
@@ -236,6 +248,18 @@ static int keep_proc_covered(struct holder *h)
 	return -1;
 }
 
+/* Gives an attached slot the descriptors of the sandbox, if there are not as many slots as there may be. */
+static void join_slot(struct holder *h, struct attached *a)
+{
+	struct held_message box = {.kind = HELD_BOX, .uid = h->box.lane->uid, .init = h->box.init, .processes = h->limits.processes};
+	struct held_descriptors descriptors = descriptors_of(h);
+	if (a->joined || joined_slots(h) == ATTACHED_MAX || held_send(a->socket, &box, &descriptors) < 0) {
+		drop_slot(h, a);
+		return;
+	}
+	a->joined = true;
+}
+
 static void give_leaf(struct holder *h, struct attached *a, bool while_frozen)
 {
 	struct held_message answer = {.kind = HELD_LEAF, .leaf = -1};
@@ -253,15 +277,24 @@ static void give_leaf(struct holder *h, struct attached *a, bool while_frozen)
 		drop_slot(h, a);
 }
 
+static void take_over(struct holder *h, struct attached *a, const struct held_message *m, int connection);
+
 static void serve_slot(struct holder *h, struct attached *a)
 {
 	struct held_message m;
-	if (held_receive(a->socket, &m, NULL) < 0) {
+	struct held_descriptors d;
+	if (held_receive(a->socket, &m, &d) < 0) {
 		if (errno != EAGAIN && errno != EINTR)
 			drop_slot(h, a);
 		return;
 	}
+	if (m.kind == HELD_REJOIN) {
+		take_over(h, a, &m, d.connection);
+		return;
+	}
+	held_close(&d);
 	switch (m.kind) {
+	case HELD_JOIN: join_slot(h, a); break;
 	case HELD_TAKE: give_leaf(h, a, m.while_frozen); break;
 	case HELD_STARTED: a->starts = false; break;
 	case HELD_GIVE:
@@ -277,15 +310,15 @@ static void await_starts(struct holder *h)
 {
 	uint64_t deadline = now_ns() + STARTS_TIMEOUT_MS * 1000000ull;
 	for (;;) {
-		struct pollfd on[ATTACHED_MAX];
+		struct pollfd on[PLACES_MAX];
 		bool starts = false;
-		for (int i = 0; i < ATTACHED_MAX; i++) {
+		for (int i = 0; i < PLACES_MAX; i++) {
 			on[i] = (struct pollfd){.fd = h->attached[i].starts ? h->attached[i].socket : -1, .events = POLLIN};
 			starts = starts || h->attached[i].starts;
 		}
-		if (!starts || now_ns() >= deadline || poll(on, ATTACHED_MAX, STARTS_TIMEOUT_MS) <= 0)
+		if (!starts || now_ns() >= deadline || poll(on, PLACES_MAX, STARTS_TIMEOUT_MS) <= 0)
 			return;
-		for (int i = 0; i < ATTACHED_MAX; i++)
+		for (int i = 0; i < PLACES_MAX; i++)
 			if (on[i].revents)
 				serve_slot(h, &h->attached[i]);
 	}
@@ -294,8 +327,8 @@ static void await_starts(struct holder *h)
 static void tell_slots(struct holder *h, enum held_kind kind)
 {
 	struct held_message m = {.kind = kind};
-	for (int i = 0; i < ATTACHED_MAX; i++)
-		if (h->attached[i].socket >= 0 && held_send(h->attached[i].socket, &m, NULL) < 0)
+	for (int i = 0; i < PLACES_MAX; i++)
+		if (h->attached[i].socket >= 0 && h->attached[i].joined && held_send(h->attached[i].socket, &m, NULL) < 0)
 			drop_slot(h, &h->attached[i]);
 }
 
@@ -332,8 +365,8 @@ static void send_paused(struct holder *h, bool stopped)
 	queue_frame_end(&h->out);
 }
 
-/* If not all processes stop, none stays stopped: the answer then says that the sandbox runs. */
-static void set_paused(struct holder *h, bool pause)
+/* Stops or continues all processes. If not all of them stop, none stays stopped. Returns whether they are stopped. */
+static bool set_paused(struct holder *h, bool pause)
 {
 	h->paused = true; /* no further program starts */
 	left_end_checks(true);
@@ -347,7 +380,7 @@ static void set_paused(struct holder *h, bool pause)
 	h->paused = pause ? state == 1 : state != 0;
 	if (!h->paused)
 		tell_slots(h, HELD_RESUMED);
-	send_paused(h, pause ? state == 1 : state != 0);
+	return h->paused;
 }
 
 /*
@@ -388,6 +421,67 @@ static void thaw(struct holder *h)
 	send_paused(h, h->paused || !done);
 }
 
+/* Stops everything until another client says RESUME, also if a client that is gone had frozen the sandbox. Returns whether everything is stopped. */
+static bool stop_without_client(struct holder *h)
+{
+	if (h->frozen) {
+		if (sandbox_freeze(&h->groups, true, FREEZE_TIMEOUT_MS) != 1)
+			return false;
+		pool_freeze(&h->pool, &h->groups, false, 0);
+		h->frozen = false;
+		h->paused = true;
+	}
+	return (h->paused && sandbox_is_frozen(&h->groups) == 1) || set_paused(h, true);
+}
+
+/* ---- one client after the other ---- */
+
+/*
+ * The client has left. If the sandbox is kept, all of its programs are stopped, so that it does nothing that nobody watches, and another client may come for
+ * a time. Otherwise, and if they do not stop, returns false: the sandbox is to end.
+ */
+static bool await_client(struct holder *h)
+{
+	close_fd(&h->connection);
+	queue_free(&h->out);
+	if (!h->kept)
+		return false;
+	h->kept_until_ns = now_ns() + h->slot.launcher->keep_ns;
+	h->slot.launcher->notes[h->slot.number].kept_until_ns = h->kept_until_ns; /* before the stop, which can take seconds */
+	return stop_without_client(h);
+}
+
+/*
+ * Takes another connection, which an attached slot has brought, in place of that of the client. A client that is still there is cut off. All attached slots
+ * are dropped with what they run, because they were the former client's. The programs stay stopped until the new client says RESUME.
+ */
+static void take_over(struct holder *h, struct attached *a, const struct held_message *m, int connection)
+{
+	struct held_message answer = {.kind = HELD_REJOINED};
+	if (connection < 0)
+		answer.err = EINVAL;
+	else if (!h->kept)
+		answer.err = EPERM;
+	else if (h->lost || (h->connection >= 0 && (shutdown(h->connection, SHUT_RDWR), !await_client(h)))) {
+		h->lost = true;
+		answer.err = EAGAIN;
+	}
+	if (!answer.err) {
+		for (int i = 0; i < PLACES_MAX; i++)
+			if (&h->attached[i] != a && h->attached[i].socket >= 0 && h->attached[i].joined)
+				drop_slot(h, &h->attached[i]);
+		h->connection = connection;
+		h->slot.launcher->notes[m->number].given_to = h->slot.number + 1; /* before the end of the slot, at which the launcher looks for it */
+		send_held(h);
+		if (flush_all(&h->out, h->connection) < 0)
+			h->lost = !await_client(h);
+	} else if (connection >= 0) {
+		close(connection);
+	}
+	held_send(a->socket, &answer, NULL);
+	drop_slot(h, a);
+}
+
 static uint64_t fact(const struct holder *h, enum fact which)
 {
 	uint64_t value;
@@ -414,10 +508,7 @@ static void reclaim(struct holder *h)
 static void send_measured(struct holder *h)
 {
 	struct statfs st = {0};
-	unsigned attached = 0;
 	fstatfs(h->box.work, &st); /* an overlay answers for its upper layer */
-	for (int i = 0; i < ATTACHED_MAX; i++)
-		attached += h->attached[i].socket >= 0;
 	queue_frame(&h->out, FRAME_MEASURED);
 	queue_int(&h->out, KEY_NOW_MEMORY, fact(h, FACT_MEMORY_NOW));
 	queue_int(&h->out, KEY_MOST_MEMORY, fact(h, FACT_MEMORY_PEAK));
@@ -427,16 +518,16 @@ static void send_measured(struct holder *h)
 	queue_int(&h->out, KEY_NOW_FROZEN, h->frozen || (h->paused && sandbox_is_frozen(&h->groups) == 1));
 	queue_int(&h->out, KEY_NOW_DISK, (uint64_t)(st.f_blocks - st.f_bfree) * (uint64_t)st.f_bsize);
 	queue_int(&h->out, KEY_NOW_INODES, st.f_files - st.f_ffree);
-	queue_int(&h->out, KEY_ATTACHED, attached);
+	queue_int(&h->out, KEY_ATTACHED, (uint64_t)joined_slots(h));
 	queue_frame_end(&h->out);
 }
 
-/* Serves a request of the client. Returns false if the sandbox is to end. */
+/* Serves a request of the client. Returns false if the sandbox is to end. A client that has left may be followed by another one. */
 static bool serve_client(struct holder *h)
 {
 	uint8_t header[FRAME_HEADER];
 	if (read_exactly(h->connection, header, sizeof header, FRAME_TIMEOUT_MS) < 0)
-		return false;
+		return await_client(h);
 	if (header[0] | header[1] | header[2] | header[3]) {
 		refuse_request(&h->out, h->connection, "frame with a body", "");
 		return false;
@@ -447,16 +538,17 @@ static bool serve_client(struct holder *h)
 		return false;
 	}
 	switch (header[4]) {
-	case FRAME_PAUSE: set_paused(h, true); break;
-	case FRAME_RESUME: set_paused(h, false); break;
+	case FRAME_PAUSE: send_paused(h, set_paused(h, true)); break;
+	case FRAME_RESUME: send_paused(h, set_paused(h, false)); break;
 	case FRAME_FREEZE: freeze(h); break;
 	case FRAME_THAW: thaw(h); break;
 	case FRAME_MEASURE: send_measured(h); break;
+	case FRAME_KEEP: h->kept = h->slot.launcher->keep_ns > 0; break;
 	case FRAME_END: return false;
 	default: refuse_request(&h->out, h->connection, "unknown frame", ""); return false;
 	}
 	if (flush_all(&h->out, h->connection) < 0)
-		return false;
+		return await_client(h);
 	if (header[4] == FRAME_PAUSE && h->paused)
 		reclaim(h);
 	return true;
@@ -478,15 +570,17 @@ static void report_memory(struct holder *h)
 			return;
 		h->oom_events = events;
 	}
+	if (h->connection < 0)
+		return;
 	queue_frame(&h->out, FRAME_MEMORY_ENDED);
 	queue_frame_end(&h->out);
-	if (flush_all(&h->out, h->connection) < 0)
+	if (flush_all(&h->out, h->connection) < 0 && !await_client(h))
 		h->lost = true;
 }
 
 static void hold(struct holder *h)
 {
-	enum { ON_CLIENT, ON_LISTENER, ON_INIT, ON_MEMORY, ON_SLOTS, EVENTS = ON_SLOTS + ATTACHED_MAX };
+	enum { ON_CLIENT, ON_LISTENER, ON_INIT, ON_MEMORY, ON_SLOTS, EVENTS = ON_SLOTS + PLACES_MAX };
 	sigset_t none;
 	sigemptyset(&none);
 	bool v1 = h->groups.own.oom_event >= 0;
@@ -496,15 +590,20 @@ static void hold(struct holder *h)
 		on[ON_LISTENER] = (struct pollfd){.fd = h->listener, .events = POLLIN};
 		on[ON_INIT] = (struct pollfd){.fd = h->box.init_fd, .events = POLLIN};
 		on[ON_MEMORY] = (struct pollfd){.fd = v1 ? h->groups.own.oom_event : h->events, .events = v1 ? POLLIN : POLLPRI};
-		for (int i = 0; i < ATTACHED_MAX; i++)
+		for (int i = 0; i < PLACES_MAX; i++)
 			on[ON_SLOTS + i] = (struct pollfd){.fd = h->attached[i].socket, .events = POLLIN};
-		uint64_t next = check_left(h), now = now_ns(), wait = next > now ? next - now : 0;
+		uint64_t next = check_left(h), now = now_ns();
+		if (h->connection < 0 && now >= h->kept_until_ns)
+			return;
+		if (h->connection < 0 && h->kept_until_ns < next)
+			next = h->kept_until_ns;
+		uint64_t wait = next > now ? next - now : 0;
 		struct timespec soon = {(time_t)(wait / 1000000000u), (long)(wait % 1000000000u)};
 		int events = ppoll(on, EVENTS, next == UINT64_MAX ? NULL : &soon, &none);
 		if (events <= 0)
 			continue;
 		/* Slots come first: a request of the client may depend on what they have sent before. */
-		for (int i = 0; i < ATTACHED_MAX; i++)
+		for (int i = 0; i < PLACES_MAX; i++)
 			if (on[ON_SLOTS + i].revents && h->attached[i].socket == on[ON_SLOTS + i].fd)
 				serve_slot(h, &h->attached[i]);
 		if (on[ON_MEMORY].revents)
@@ -513,7 +612,8 @@ static void hold(struct holder *h)
 			accept_slot(h);
 		if (on[ON_INIT].revents)
 			h->lost = true;
-		if ((on[ON_CLIENT].revents & ~POLLIN) || (on[ON_CLIENT].revents && !serve_client(h)))
+		/* A slot can have brought another connection. What a client has sent before it left, such as an END, still counts. */
+		if (on[ON_CLIENT].revents && h->connection == on[ON_CLIENT].fd && !serve_client(h))
 			return;
 	}
 }
@@ -528,20 +628,20 @@ static void end_slots(struct holder *h)
 {
 	uint64_t deadline = now_ns() + END_TIMEOUT_MS * 1000000ull;
 	close_fd(&h->listener);
-	for (int i = 0; i < ATTACHED_MAX; i++)
+	for (int i = 0; i < PLACES_MAX; i++)
 		if (h->attached[i].socket >= 0)
 			shutdown(h->attached[i].socket, SHUT_WR); /* tells the slot; its own end closes the other direction */
 	for (bool any = true; any && now_ns() < deadline;) {
-		struct pollfd on[ATTACHED_MAX];
+		struct pollfd on[PLACES_MAX];
 		any = false;
 		sandbox_kill(&h->groups);
-		for (int i = 0; i < ATTACHED_MAX; i++) {
+		for (int i = 0; i < PLACES_MAX; i++) {
 			on[i] = (struct pollfd){.fd = h->attached[i].socket, .events = POLLIN};
 			any = any || on[i].fd >= 0;
 		}
-		if (!any || poll(on, ATTACHED_MAX, POLL_KILL_MS) <= 0)
+		if (!any || poll(on, PLACES_MAX, POLL_KILL_MS) <= 0)
 			continue;
-		for (int i = 0; i < ATTACHED_MAX; i++) {
+		for (int i = 0; i < PLACES_MAX; i++) {
 			struct held_message m;
 			if (on[i].revents && held_receive(h->attached[i].socket, &m, NULL) < 0 && errno != EAGAIN)
 				close_fd(&h->attached[i].socket);
@@ -626,7 +726,7 @@ static int read_hold(struct holder *h)
 	return hold_parse(body, size, &h->limits, &why) < 0 ? refuse_request(&h->out, h->connection, why.reason, why.object) : 0;
 }
 
-int holder_serve(const struct launcher *l, unsigned number, unsigned holder, const char token[TOKEN_BYTES + 1], int connection, pid_t launcher)
+int holder_serve(const struct launcher *l, unsigned number, unsigned holder, char token[TOKEN_BYTES + 1], int connection, pid_t launcher)
 {
 	static struct area area;
 	struct holder *h = area_of(&area, sizeof *h);
@@ -634,9 +734,11 @@ int holder_serve(const struct launcher *l, unsigned number, unsigned holder, con
 
 	if (begin_process(launcher) < 0)
 		return 1;
-	*h = (struct holder){.number = holder, .token = token, .connection = connection, .listener = -1, .cpu_tasks = -1, .events = -1, .proc = -1};
+	*h = (struct holder){.number = holder, .connection = connection, .listener = -1, .cpu_tasks = -1, .events = -1, .proc = -1};
+	memcpy(h->token, token, sizeof h->token);
+	explicit_bzero(token, sizeof h->token);
 	h->groups.own.dir[TREE_UNIFIED] = -1;
-	for (int i = 0; i < ATTACHED_MAX; i++)
+	for (int i = 0; i < PLACES_MAX; i++)
 		h->attached[i].socket = h->attached[i].leaf = -1;
 	int unused;
 	if (fix_descriptor_table(l, &h->connection, &f) < 0 || groups_join(&l->groups, number, &unused, &f) < 0 || slot_prepare_holder(&h->slot, l, number, holder, &f) < 0) {

@@ -132,6 +132,7 @@ void send_hello(struct queue *out, const struct launcher *l, unsigned number)
 	queue_int(out, KEY_PROTOCOL, PROTOCOL_VERSION);
 	queue_text(out, KEY_BUILD, l->build);
 	queue_int(out, KEY_SLOT, number);
+	queue_text(out, KEY_LAUNCHER, l->name);
 	queue_text(out, KEY_BACKEND, groups_backend(&l->groups));
 	queue_text(out, KEY_SIGNAL_SOURCE, l->signal_map >= 0 ? "bpf" : "none");
 	queue_int(out, KEY_PRESSURE, l->groups.pressure);

@@ -335,6 +335,24 @@ int hold_parse(const uint8_t *body, size_t size, struct hold_request *out, struc
 	return 0;
 }
 
+int rejoin_parse(const uint8_t *body, size_t size, char token[TOKEN_BYTES + 1], struct refusal *why)
+{
+	bool seen[KEY_COUNT] = {false};
+	uint64_t unused;
+	struct bytes value = {0};
+	struct body rest = {body, size};
+	while (rest.size > 0)
+		if (take_entry(&rest, FRAME_REJOIN, seen, &value, &unused, why) < 0)
+			return -1;
+	if (!seen[KEY_REJOIN_TOKEN])
+		return refuse(why, "missing key", "REJOIN_TOKEN");
+	if (!token_valid(value))
+		return refuse(why, "is no token", "REJOIN_TOKEN");
+	memcpy(token, value.data, TOKEN_BYTES);
+	token[TOKEN_BYTES] = 0;
+	return 0;
+}
+
 static const char *frame_name(enum frame frame)
 {
 	switch (frame) {

@@ -13,7 +13,7 @@
  * body is a sequence of entries: key byte, 4-byte little-endian length, value.
  */
 enum {
-	PROTOCOL_VERSION = 1,
+	PROTOCOL_VERSION = 2,
 	FRAME_HEADER = 5,
 	/* Space for 16 MiB of compiled files and, for a checker, input and answer of a test (24 MiB) and the output (16 MiB) */
 	FRAME_MAX = 64 * 1024 * 1024,
@@ -29,6 +29,7 @@ enum {
 	SAMPLE_BYTES = 24, /* one sample in SAMPLES */
 	INPUT_MAX = 64 * 1024, /* bytes in the body of an INPUT */
 	TOKEN_BYTES = 32, /* characters of the token of a sandbox */
+	LAUNCHER_BYTES = 16, /* characters of the name of a launcher in HELLO */
 	SIGNAL_MAX = 15, /* the largest number that a SIGNAL may have: SIGTERM */
 };
 
@@ -81,6 +82,8 @@ struct hold_request {
 };
 /* Parses the body of a HOLD. Returns 0, or -1 with the refusal. */
 int hold_parse(const uint8_t *body, size_t size, struct hold_request *out, struct refusal *why);
+/* Parses the body of a REJOIN; `token` receives the token, which has valid characters and ends with NUL. Returns 0, or -1 with the refusal. */
+int rejoin_parse(const uint8_t *body, size_t size, char token[TOKEN_BYTES + 1], struct refusal *why);
 
 /* Values of FILE_MODES: the default mode, and the bit of a directory. */
 enum { MODE_DEFAULT = 0xffff, MODE_DIRECTORY = 040000 };

@@ -208,8 +208,8 @@ interface Waiting {
 }
 
 /**
- * A sandbox that the launcher holds for this connection: a box that lives until `end`, or until the connection ends. Programs run in it through
- * attached slots.
+ * A sandbox that the launcher holds for this connection: a box that lives until `end`, or until the connection ends. After `keep`, it lives on without a
+ * connection for a time, with all of its programs stopped, and another process can take it over. Programs run in it through attached slots.
  */
 export class HeldSandbox {
   readonly controls: readonly string[];
@@ -250,26 +250,52 @@ export class HeldSandbox {
    */
   static async hold(socketPath: string, limits: HoldLimits): Promise<HeldSandbox> {
     const connection = await Connection.open(socketPath);
-    const held = await new Promise<Entries>((resolve, reject) => {
-      const timer = setTimeout(() => connection.end(new SandboxError("the sandbox was not made in time")), HOLD_MS);
-      const settle =
-        <T>(act: (value: T) => void) =>
-        (value: T) => {
-          clearTimeout(timer);
-          act(value);
-        };
-      connection.onFrame = (frame) => {
-        if (frame.name !== "HELD") throw refusal(frame);
-        settle(resolve)(new Entries(copied(frame)));
-      };
-      connection.onEnd = settle(reject);
-      void connection.send(encodeHold(limits).pieces());
-    });
-    return new HeldSandbox(connection, socketPath, limits, held, []);
+    return new HeldSandbox(connection, socketPath, limits, await heldBy(connection, encodeHold(limits)), []);
+  }
+
+  /**
+   * Takes over a kept sandbox. Connections that it still has are cut off, and what ran through them is killed. All other programs stay stopped until
+   * `resume`.
+   * @param limits with which it was made.
+   * @throws SandboxError if there is none with this token, or if it is not kept.
+   */
+  static async rejoin(socketPath: string, token: string, limits: HoldLimits): Promise<HeldSandbox> {
+    const connection = await Connection.open(join(dirname(socketPath), EXECUTIONS_SOCKET));
+    const rejoin = new FrameWriter("REJOIN").bytes("REJOIN_TOKEN", token);
+    return new HeldSandbox(connection, socketPath, limits, await heldBy(connection, rejoin), []);
+  }
+
+  /** @returns the name of the launcher that runs now (`Hello.launcher`). @throws SandboxError if none runs. */
+  static async launcherAt(socketPath: string): Promise<string> {
+    const connection = await Connection.open(join(dirname(socketPath), EXECUTIONS_SOCKET));
+    connection.close();
+    return connection.hello.launcher;
   }
 
   get hello(): Hello {
     return this.#connection.hello;
+  }
+
+  /** The name of the launcher that has it. */
+  get launcher(): string {
+    return this.#connection.hello.launcher;
+  }
+
+  /** Who knows this secret, and may connect to the launcher, can take over the sandbox, and run programs in it. */
+  get token(): string {
+    return this.#token.toString("latin1");
+  }
+
+  /** From now on, the sandbox outlives the connection for a time. */
+  keep(): void {
+    void this.#connection.send([encodeRaw("KEEP", Buffer.alloc(0))]);
+  }
+
+  /** Leaves a kept sandbox to the launcher. What runs through attached slots is killed, and all other programs are stopped. */
+  leave(): void {
+    this.#ending = true;
+    for (const slot of this.#slots) slot.close();
+    this.#connection.close();
   }
 
   /** Opens an attached slot, which runs one execution at a time, and any number one after the other. @throws SandboxesFullError */
@@ -393,6 +419,35 @@ export class HeldSandbox {
     }
     if (!this.#ending) this.#onLost(error);
   }
+}
+
+/** The sandboxes of the launcher whose socket for slots has this path. */
+export function sandboxesOf(launcherSocket: string) {
+  const path = join(dirname(launcherSocket), SANDBOXES_SOCKET);
+  return {
+    hold: (limits: HoldLimits) => HeldSandbox.hold(path, limits),
+    rejoin: (token: string, limits: HoldLimits) => HeldSandbox.rejoin(path, token, limits),
+    launcher: () => HeldSandbox.launcherAt(path),
+  };
+}
+
+/** Sends a HOLD or a REJOIN, and waits for the answer. */
+async function heldBy(connection: Connection, request: FrameWriter): Promise<Entries> {
+  return await new Promise<Entries>((resolve, reject) => {
+    const timer = setTimeout(() => connection.end(new SandboxError("the sandbox was not made in time")), HOLD_MS);
+    const settle =
+      <T>(act: (value: T) => void) =>
+      (value: T) => {
+        clearTimeout(timer);
+        act(value);
+      };
+    connection.onFrame = (frame) => {
+      if (frame.name !== "HELD") throw refusal(full(frame));
+      settle(resolve)(new Entries(copied(frame)));
+    };
+    connection.onEnd = settle(reject);
+    void connection.send(request.pieces());
+  });
 }
 
 /** A frame that does not keep the chunk of the socket in memory. */

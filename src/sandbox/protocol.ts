@@ -2,7 +2,7 @@
  * The frames and keys of the launcher's protocol. launcher/protocol.def describes each of them, and launcher/PROTOCOL.md how they are used.
  * A test compares this file with the output of `assay-launcher --describe`.
  */
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 // generated: frames
 export const FRAMES = {
@@ -34,6 +34,8 @@ export const FRAMES = {
   FREEZE: 30,
   THAW: 31,
   TAKEN: 26,
+  KEEP: 40,
+  REJOIN: 41,
 } as const;
 // end
 export type FrameName = keyof typeof FRAMES;
@@ -84,6 +86,7 @@ export const KEYS = {
   PROTOCOL: int(40, "HELLO"),
   BUILD: bytes(41, "HELLO"),
   SLOT: int(42, "HELLO"),
+  LAUNCHER: bytes(49, "HELLO"),
   BACKEND: bytes(43, "HELLO"),
   SIGNAL_SOURCE: bytes(44, "HELLO"),
   PRESSURE: int(45, "HELLO"),
@@ -144,6 +147,7 @@ export const KEYS = {
   TOKEN: bytes(164, "HELD"),
   HELD_CONTROL: bytes(165, "HELD", "many"),
   HELD_MISSING: bytes(166, "HELD", "many"),
+  REJOIN_TOKEN: bytes(200, "REJOIN"),
   FROZEN: int(167, "PAUSED"),
   NOW_MEMORY: int(168, "MEASURED"),
   MOST_MEMORY: int(169, "MEASURED"),

@@ -16,6 +16,8 @@ import { type Entries, ProtocolError } from "./wire.ts";
 export interface Hello {
   readonly build: string;
   readonly slot: number;
+  /** Names the process of the launcher: another one has another name. */
+  readonly launcher: string;
   readonly backend: CgroupBackend;
   readonly signalSource: "bpf" | "none";
   readonly pressure: boolean;
@@ -28,6 +30,7 @@ export function decodeHello(entries: Entries): Hello {
   return {
     build: entries.text("BUILD"),
     slot: entries.int("SLOT"),
+    launcher: entries.text("LAUNCHER"),
     backend: oneOf(entries, "BACKEND", ["cgroup_v2", "cgroup_hybrid"]),
     signalSource: oneOf(entries, "SIGNAL_SOURCE", ["bpf", "none"]),
     pressure: entries.int("PRESSURE") === 1,

@@ -24,6 +24,8 @@ export interface LauncherOptions {
   /** Sandboxes at most; default: 0. They may use `sandboxMemory` bytes together, by default 2 GiB. */
   readonly sandboxes?: number;
   readonly sandboxMemory?: number;
+  /** How long a kept sandbox waits for another client, in seconds; default: that of the launcher. */
+  readonly keepSeconds?: number;
   /** Keeps the files of the image in memory, as the launcher of a service does. */
   readonly lockImage?: boolean;
   /** Command prefix that prepares a machine and then executes the launcher; see test/system/hosts/. */
@@ -84,6 +86,7 @@ export async function startLauncher(options: LauncherOptions = {}): Promise<Laun
     ...(options.sandboxes
       ? ["--sandboxes", String(options.sandboxes), "--sandbox-memory", String(options.sandboxMemory ?? 2 * 1024 ** 3)]
       : []),
+    ...(options.keepSeconds === undefined ? [] : ["--keep-seconds", String(options.keepSeconds)]),
     ...(options.lockImage ? ["--lock-image", String(Number.MAX_SAFE_INTEGER)] : []),
   ];
   rmSync(place.socket, { force: true });

@@ -37,6 +37,11 @@ export function hold(launcher: Launcher, limits: Partial<HoldLimits> = {}): Prom
   return HeldSandbox.hold(join(dirname(launcher.socket), SANDBOXES_SOCKET), { ...SANDBOX, ...limits });
 }
 
+/** Takes over a kept sandbox. */
+export function rejoin(launcher: Launcher, token: string): Promise<HeldSandbox> {
+  return HeldSandbox.rejoin(join(dirname(launcher.socket), SANDBOXES_SOCKET), token, SANDBOX);
+}
+
 export type Options = Partial<Omit<ExecutionStep, "command" | "limits">> & { readonly limits?: Partial<Limits> };
 
 /** An execution of a program, or of a shell script. */

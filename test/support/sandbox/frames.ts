@@ -1,6 +1,6 @@
 import { CONTROLS } from "../../../src/domain/controls.ts";
 import { ourBuild } from "../../../src/sandbox/build.ts";
-import { FRAMES, type FrameName, KEYS, type KeyName } from "../../../src/sandbox/protocol.ts";
+import { FRAMES, type FrameName, KEYS, type KeyName, PROTOCOL_VERSION } from "../../../src/sandbox/protocol.ts";
 import { FrameWriter, ProtocolError } from "../../../src/sandbox/wire.ts";
 
 type Row = { number: number; type: "int" | "bytes"; frame: FrameName; count: "one" | "optional" | "many" };
@@ -35,7 +35,7 @@ export function frame(name: FrameName, raw: Buffer = Buffer.alloc(0), left?: Key
 
 export function hello(values: Values = {}): Buffer {
   return keyed("HELLO", {
-    PROTOCOL: 1,
+    PROTOCOL: PROTOCOL_VERSION,
     BUILD: ourBuild(),
     BACKEND: "cgroup_v2",
     SIGNAL_SOURCE: "bpf",

@@ -27,6 +27,7 @@ const hello = () =>
     .int("PROTOCOL", PROTOCOL_VERSION)
     .bytes("BUILD", ourBuild())
     .int("SLOT", 0)
+    .bytes("LAUNCHER", "0123456789abcdef")
     .bytes("BACKEND", "cgroup_v2")
     .bytes("SIGNAL_SOURCE", "bpf")
     .int("PRESSURE", 1)
