@@ -39,6 +39,8 @@ export interface Config {
   readonly snapshotDirectory: string;
   /** How long a snapshot is kept; null: for ever. */
   readonly snapshotMs: number | null;
+  /** Whether sandboxes are left to the launcher at a stop, because the launcher stays. */
+  readonly leavesSandboxes: boolean;
   /** After this time without a heartbeat of a worker, its submissions are taken from it. */
   readonly leaseMs: number;
   /** How long running submissions may take to finish after SIGTERM, before they are released. */
@@ -88,6 +90,7 @@ export interface Flags {
   /** False for `--no-park`. */
   readonly park?: boolean | undefined;
   readonly launcherSocket?: string | undefined;
+  readonly keepSandboxes?: boolean | undefined;
   readonly operatorListen?: string | undefined;
   readonly plainHttp?: boolean | undefined;
   readonly webhookAllow?: readonly string[] | undefined;
@@ -128,6 +131,7 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     artifactBytes: settings.ASSAY_ARTIFACT_BYTES,
     parkBytes: settings.ASSAY_PARK_BYTES,
     sandboxes: settings.ASSAY_SANDBOXES,
+    leavesSandboxes: flags.keepSandboxes ?? false,
     sandboxMemoryBytes: settings.ASSAY_SANDBOX_MEMORY,
     sandboxCpus: settings.ASSAY_SANDBOX_CPUS,
     snapshotBytes: settings.ASSAY_SNAPSHOT_BYTES,

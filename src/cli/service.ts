@@ -1,11 +1,11 @@
 import { totalmem } from "node:os";
-import { dirname, join } from "node:path";
 import pino, { type Logger } from "pino";
 import { FOREIGN_APIS } from "../compat/apis.ts";
 import { FOREIGN_ROUTES } from "../compat/routes.ts";
 import { type Config, ConfigError } from "../config.ts";
 import { Conversations } from "../conversation/conversations.ts";
 import type { Meter } from "../domain/meter.ts";
+import type { Sealer } from "../domain/sealer.ts";
 import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
 import { StatsAggregator } from "../history/stats-aggregator.ts";
 import type { DashboardDependencies } from "../http/dashboard/dependencies.ts";
@@ -15,7 +15,7 @@ import { VERSION } from "../http/responses/version.ts";
 import { HttpServer } from "../http/server.ts";
 import { Prometheus } from "../metrics/prometheus.ts";
 import { Purger } from "../retention/purger.ts";
-import { HeldSandbox, SANDBOXES_SOCKET } from "../sandbox/held-sandbox.ts";
+import { sandboxesOf } from "../sandbox/held-sandbox.ts";
 import { openStore } from "../store/open.ts";
 import type { Store } from "../store/store.ts";
 import type { Otlp } from "../tracing/otlp.ts";
@@ -68,8 +68,6 @@ export async function startService(config: Config): Promise<Service> {
   const tracer = tracing ?? NO_TRACER;
   // If several processes can use the database, a client can be connected to another process than the one that runs its program.
   const conversations = new Conversations({ store, log, inProcess: !store.manyProcesses });
-  // Before this process has sandboxes: those of an earlier process of this database are lost.
-  const sweeper = await SandboxSweeper.start({ store, leaseMs: config.leaseMs, log });
   const snapshots = config.ownWorker && config.sandboxes > 0 ? await snapshotsOf(config, store, log) : null;
   const ownWorker = config.ownWorker ? startOwnWorker(config, store, log, { conversations, meter, tracer }) : null;
   // With a shared database, the worker of this process is one of several; otherwise, it is the only one.
@@ -79,8 +77,23 @@ export async function startService(config: Config): Promise<Service> {
     throw new ConfigError("a service without a worker needs a PostgreSQL database, which it shares with workers");
   const keeper =
     ownWorker && snapshots
-      ? keeperOf(config, { store, log, meter, snapshots: snapshots.kept, worker: ownWorker.worker.id })
+      ? keeperOf(config, {
+          store,
+          log,
+          meter,
+          snapshots: snapshots.kept,
+          sealer: sending.sealer,
+          worker: ownWorker.worker.id,
+        })
       : null;
+  await keeper?.takeOver();
+  // Sandboxes of an earlier process of this database that were not taken over are lost.
+  const sweeper = await SandboxSweeper.start({
+    store,
+    leaseMs: config.leaseMs,
+    worker: ownWorker?.worker.id ?? "none",
+    log,
+  });
   const deliverer = Deliverer.start({ ...sending, store, log, meter, tracer, drainMs: config.drainMs });
   const { retentionMs } = config;
   const aggregator = StatsAggregator.start({ store, log, slots: () => workers.capacity() });
@@ -162,17 +175,17 @@ async function snapshotsOf(config: Config, store: Store, log: Logger) {
 /** The sandboxes of this process, in the launcher of its worker. */
 function keeperOf(
   config: Config,
-  options: Pick<SandboxKeeperOptions, "log" | "meter" | "snapshots" | "worker"> & { readonly store: Store },
+  options: Pick<SandboxKeeperOptions, "log" | "meter" | "snapshots" | "sealer" | "worker"> & { readonly store: Store },
 ): SandboxKeeper {
   const { sandboxes, sandboxMemoryBytes: memoryBytes, sandboxCpus: cpus, launcherSocket, leaseMs } = config;
-  const socketPath = join(dirname(launcherSocket), SANDBOXES_SOCKET);
   return SandboxKeeper.start({
     ...options,
-    engine: { hold: (limits) => HeldSandbox.hold(socketPath, limits) },
+    engine: sandboxesOf(launcherSocket),
     languages: installedLanguages(),
     capacity: { sandboxes, memoryBytes, cpus },
     bufferBytes: BUFFER_BYTES,
     leaseMs,
+    leaves: config.leavesSandboxes,
   });
 }
 

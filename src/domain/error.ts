@@ -228,6 +228,9 @@ const list = {
   }),
   sandboxesOff: row(503, () => "this service has no sandboxes; its operator can switch them on (ASSAY_SANDBOXES)"),
   sandboxElsewhere: row(503, () => "another process of the service has this sandbox; send the request there"),
+  sandboxMoving: row(503, () => "the service is being restarted, and the sandbox with it; it goes on in a moment", {
+    headers: { "retry-after": "1" },
+  }),
   sandboxesFull: row(503, () => "there is no room for another sandbox, try again later", {
     headers: { "retry-after": "1" },
   }),

@@ -167,3 +167,7 @@ export function newExecution(sandbox: Sandbox, number: number, request: Executio
     processesLeft: null,
   };
 }
+
+/** The message of an execution that ran when the process that had its sandbox ended or was stopped, and the sandbox stayed. */
+export const RESTARTED_MESSAGE =
+  "the service was restarted while the execution ran, and what it did is not known; the sandbox goes on";

@@ -61,7 +61,7 @@ export interface SandboxRequest {
   readonly lifetimeSecs: number;
   /** How long nobody uses it before it ends: no request, no reader, and hardly any CPU time of its programs. */
   readonly idleSecs: number;
-  /** Variables of the environment of all executions. They can be secrets, so they are never stored. */
+  /** Variables of the environment of all executions. They can be secrets, so they are stored only encrypted, until its end. */
   readonly env: Readonly<Record<string, string>>;
   /** Names and values that the client chose, to find its sandboxes. */
   readonly metadata: Readonly<Record<string, string>>;
@@ -180,6 +180,8 @@ export interface SandboxRefusals {
   snapshotTooLarge: { readonly limit: "disk or inodes" | "memory" };
   /** The files of the sandbox could not be read. */
   snapshotFailed: { readonly why: string };
+  /** The process that has the sandbox is stopping, and the next one takes the sandbox over. */
+  sandboxMoving: Record<string, never>;
   /** The request needs a sandbox that runs. */
   sandboxPaused: Record<string, never>;
   /** The account has as many sandboxes, or as much of their memory, as its tier permits. */

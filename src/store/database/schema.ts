@@ -450,6 +450,15 @@ export interface Schema {
     /** The snapshot that was then taken, or why there is none. */
     last_snapshot: string | null;
     last_snapshot_error: string | null;
+    /** The launcher that has the box. Null until the box is ready. */
+    launcher: string | null;
+    /**
+     * JSON with the token of the box and the environment of its executions, encrypted like a webhook secret. Null once the sandbox has
+     * ended.
+     */
+    kept: Buffer | null;
+    /** Until when its launcher keeps it, if the process that had it was stopped and has left it to the launcher; otherwise null. */
+    kept_until: number | null;
   };
   /** Requests of the last minute that made the service send to webhook endpoints, and the deliveries that replays added. */
   sends: {

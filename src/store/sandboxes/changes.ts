@@ -1,6 +1,6 @@
 import { sql, type Transaction } from "kysely";
-import { internalError } from "../../domain/outcome.ts";
-import type { Execution } from "../../domain/sandboxes/execution.ts";
+import { internalError, type Outcome } from "../../domain/outcome.ts";
+import { type Execution, RESTARTED_MESSAGE } from "../../domain/sandboxes/execution.ts";
 import type { Sandbox } from "../../domain/sandboxes/sandbox.ts";
 import { toExecutionRecord, toSandboxRecord } from "../../domain/sandboxes/sandbox-record.ts";
 import { isLive } from "../access/key-rows.ts";
@@ -10,12 +10,14 @@ import type { Row, Schema } from "../database/schema.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
 import { ENQUEUE_LOCK } from "../submissions/enqueue.ts";
 import { EXECUTION_COLUMNS, endOfExecution, fromExecution, fromSandbox, toExecution, toSandbox } from "./rows.ts";
-import type { Created, EndedExecution, NewSandboxRow, SandboxEnd, SandboxQuota } from "./types.ts";
+import type { Created, EndedExecution, NewSandboxRow, SandboxEnd, SandboxQuota, TakenOver, Takeover } from "./types.ts";
 
 type Trx = Transaction<Schema>;
 
 /** The outcome of an execution whose sandbox was lost. */
 const LOST = internalError("the sandbox ended while the execution ran, and what it did is not known");
+/** The outcome of an execution that ran when the process that had its sandbox ended. */
+const RESTARTED = internalError(RESTARTED_MESSAGE);
 
 /**
  * Adds a sandbox, or says why not. It reads the key, the account and its tier again, in the transaction that adds the row: what an account
@@ -105,6 +107,8 @@ export async function endSandboxes(
         state: "ended",
         end_reason: reason,
         ended_at: endedAtMs,
+        kept: null,
+        kept_until: null,
         ...(evidence && { evidence: JSON.stringify(evidence) }),
         ...(lastSnapshot &&
           ("id" in lastSnapshot ? { last_snapshot: lastSnapshot.id } : { last_snapshot_error: lastSnapshot.error })),
@@ -116,25 +120,72 @@ export async function endSandboxes(
     if (!row) continue;
     const sandbox = toSandbox(row);
     await dropExecutions(trx, seq, drop);
-    const running = await trx
-      .selectFrom("executions")
-      .select(EXECUTION_COLUMNS)
-      .where("sandbox_seq", "=", seq)
-      .where("completed_at", "is", null)
-      .execute();
-    for (const one of running) {
-      const execution: Execution = {
-        ...toExecution(row, one),
-        status: "error",
-        completedAtMs: endedAtMs,
-        outcome: LOST,
-      };
-      isAnnounced = (await storeEnd(trx, seq, execution)) || isAnnounced;
-    }
+    isAnnounced = (await endRunning(trx, row, LOST, endedAtMs)) || isAnnounced;
     isAnnounced = (await announceSandbox(trx, sandbox, endedAtMs)) || isAnnounced;
     ended.push(sandbox);
   }
   return { value: ended, notifications: isAnnounced ? [{ kind: "deliveries" }] : [] };
+}
+
+/** Ends the executions of a sandbox that still run. @returns whether a delivery was added. */
+async function endRunning(trx: Trx, sandbox: Row<"sandboxes">, outcome: Outcome, nowMs: number): Promise<boolean> {
+  let isAnnounced = false;
+  const running = await trx
+    .selectFrom("executions")
+    .select(EXECUTION_COLUMNS)
+    .where("sandbox_seq", "=", sandbox.seq)
+    .where("completed_at", "is", null)
+    .execute();
+  for (const one of running) {
+    const execution: Execution = { ...toExecution(sandbox, one), status: "error", completedAtMs: nowMs, outcome };
+    isAnnounced = (await storeEnd(trx, sandbox.seq, execution)) || isAnnounced;
+  }
+  return isAnnounced;
+}
+
+/**
+ * Gives a sandbox to another worker, if it still belongs to `from`: of several that try, one has it afterwards. Its executions that ran end as errors of the
+ * platform, because nobody knows what they did; they are not repeated.
+ */
+export async function takeOverSandbox(
+  trx: Trx,
+  { id, from, to, leaseUntilMs }: Takeover,
+  nowMs: number,
+): Promise<Ended<TakenOver | null>> {
+  const row = await trx
+    .updateTable("sandboxes")
+    .set({ worker_id: to, lease_until: leaseUntilMs, kept_until: null })
+    .where("id", "=", id)
+    .where("worker_id", "=", from)
+    .where("ended_at", "is", null)
+    .returningAll()
+    .executeTakeFirst();
+  if (!row) return { value: null, notifications: [] };
+  const isAnnounced = await endRunning(trx, row, RESTARTED, nowMs);
+  const tier = await trx
+    .selectFrom("accounts")
+    .innerJoin("tiers", "tiers.name", "accounts.tier")
+    .select(["sandboxes", "sandbox_memory_bytes", "executions"])
+    .where("accounts.id", "=", row.account_id)
+    .executeTakeFirstOrThrow();
+  const executions = await trx
+    .selectFrom("executions")
+    .select([
+      "number",
+      sql<number>`coalesce(length(stdout), 0) + coalesce(length(stderr), 0) + length(request)`.as("bytes"),
+    ])
+    .where("sandbox_seq", "=", row.seq)
+    .orderBy("completed_at")
+    .orderBy("number")
+    .execute();
+  return {
+    value: {
+      sandbox: toSandbox(row),
+      quota: toQuota(tier),
+      executions: executions.map(({ number, bytes }) => ({ number, bytes: Number(bytes) })),
+    },
+    notifications: isAnnounced ? [{ kind: "deliveries" }] : [],
+  };
 }
 
 /** Adds an execution. It does nothing for a sandbox that has ended or that another worker has. */

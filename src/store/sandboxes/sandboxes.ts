@@ -6,18 +6,21 @@ import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
 import { OPERATIONS } from "../operations.ts";
 import type { ReserveMemory } from "../submissions/types.ts";
-import { createSandbox, endSandboxes, toQuota } from "./changes.ts";
+import { createSandbox, endSandboxes, takeOverSandbox, toQuota } from "./changes.ts";
 import { EXECUTION_COLUMNS, toExecution, toSandbox } from "./rows.ts";
 import type {
   Created,
   EndedExecution,
   ExecutionPage,
+  LeftSandbox,
   NewSandboxRow,
   RenewedSandbox,
   SandboxEnd,
   SandboxList,
   SandboxPage,
   SandboxUpdate,
+  TakenOver,
+  Takeover,
 } from "./types.ts";
 
 export type SandboxStore = ReturnType<typeof sandboxStore>;
@@ -53,7 +56,7 @@ export function sandboxStore({ db, abilities }: Database, transactions: Transact
 
     /** @returns the sandbox as it is now; null if it has ended, or another worker has it. */
     update(id: string, worker: string, update: SandboxUpdate): Promise<Sandbox | null> {
-      const { state, startedAtMs, evidence, lifetimeSecs, idleSecs, metadata } = update;
+      const { state, startedAtMs, evidence, lifetimeSecs, idleSecs, metadata, kept } = update;
       const columns = {
         ...(state !== undefined && { state }),
         ...(startedAtMs !== undefined && { started_at: startedAtMs }),
@@ -61,6 +64,7 @@ export function sandboxStore({ db, abilities }: Database, transactions: Transact
         ...(lifetimeSecs !== undefined && { lifetime_secs: lifetimeSecs }),
         ...(idleSecs !== undefined && { idle_secs: idleSecs }),
         ...(metadata !== undefined && { metadata: JSON.stringify(metadata) }),
+        ...(kept !== undefined && { launcher: kept.launcher, kept: kept.sealed }),
       };
       return transactions.run(async (trx) => {
         const row = await trx
@@ -125,19 +129,56 @@ export function sandboxStore({ db, abilities }: Database, transactions: Transact
       });
     },
 
+    /** The kept sandboxes in this launcher that other workers have, or had. */
+    async left(launcher: string, worker: string): Promise<LeftSandbox[]> {
+      const rows = await db
+        .selectFrom("sandboxes")
+        .selectAll()
+        .where("launcher", "=", launcher)
+        .where("worker_id", "!=", worker)
+        .where("ended_at", "is", null)
+        .orderBy("seq")
+        .execute();
+      return rows.flatMap((row) => (row.kept === null ? [] : [{ sandbox: toSandbox(row), sealed: row.kept }]));
+    },
+
     /**
-     * Ends a part of the sandboxes whose lease has expired as `worker_lost`. @param all also those with a valid lease: no process can have
-     * a sandbox.
+     * Gives a sandbox to another worker, and ends its executions that ran as errors of the platform.
+     * @returns null if it has ended, or no longer belongs to `from`.
+     */
+    takeOver(takeover: Takeover): Promise<TakenOver | null> {
+      return transactions
+        .run((trx) => takeOverSandbox(trx, takeover, now()), { notifications: ({ notifications }) => notifications })
+        .then(({ value }) => value);
+    },
+
+    /** Notes that a worker has stopped, and has left its kept sandboxes to their launcher until this time. */
+    async leave(worker: string, keptUntilMs: number): Promise<void> {
+      await transactions.run((trx) =>
+        trx
+          .updateTable("sandboxes")
+          .set({ kept_until: keptUntilMs, lease_until: keptUntilMs })
+          .where("worker_id", "=", worker)
+          .where("ended_at", "is", null)
+          .where("kept", "is not", null)
+          .execute(),
+      );
+    },
+
+    /**
+     * Ends a part of the sandboxes whose lease has expired: as `shutdown` if their worker has left them, and otherwise as `worker_lost`.
+     * @param but if given, no other worker than this one can have a sandbox: those of others are ended whatever their lease.
      * @returns how many were ended; the caller repeats the call until it is 0.
      */
-    async sweep(all: boolean): Promise<number> {
+    async sweep(but: string | null): Promise<number> {
       const swept = await ended(async (trx) => {
-        let lost = trx.selectFrom("sandboxes").select("seq").where("ended_at", "is", null);
-        if (!all) lost = lost.where("lease_until", "<", now());
+        let lost = trx.selectFrom("sandboxes").select(["seq", "kept_until"]).where("ended_at", "is", null);
+        lost = but === null ? lost.where("lease_until", "<", now()) : lost.where("worker_id", "!=", but);
         const rows = await lost.orderBy("seq").limit(ENDED_AT_ONCE).execute();
+        const isLeft = rows[0]?.kept_until != null;
         return {
-          seqs: rows.map(({ seq }) => seq),
-          end: { reason: "worker_lost", endedAtMs: now(), evidence: null },
+          seqs: rows.filter(({ kept_until }) => (kept_until !== null) === isLeft).map(({ seq }) => seq),
+          end: { reason: isLeft ? "shutdown" : "worker_lost", endedAtMs: now(), evidence: null },
         };
       });
       return swept.length;

@@ -35,6 +35,37 @@ export interface SandboxUpdate extends Partial<Pick<Sandbox, "lifetimeSecs" | "i
   readonly state?: Exclude<SandboxState, "ended">;
   readonly startedAtMs?: number;
   readonly evidence?: SandboxEvidence;
+  readonly kept?: KeptSandbox;
+}
+
+/** What the next process of the machine needs to take over a sandbox. */
+export interface KeptSandbox {
+  /** The launcher that has its box. */
+  readonly launcher: string;
+  /** A secret, sealed for the id of the sandbox. */
+  readonly sealed: Buffer;
+}
+
+/** A sandbox that another process has, or had. */
+export interface LeftSandbox {
+  readonly sandbox: Sandbox;
+  readonly sealed: Buffer;
+}
+
+/** A worker takes over a sandbox of another one. */
+export interface Takeover {
+  readonly id: string;
+  readonly from: string;
+  readonly to: string;
+  readonly leaseUntilMs: number;
+}
+
+/** A sandbox that a process has taken over. */
+export interface TakenOver {
+  readonly sandbox: Sandbox;
+  readonly quota: SandboxQuota;
+  /** The stored executions, which have all ended, in the order of their ends. `bytes`: of output and request. */
+  readonly executions: readonly { readonly number: number; readonly bytes: number }[];
 }
 
 /** The end of a sandbox. */

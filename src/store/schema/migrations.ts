@@ -30,6 +30,7 @@ import { faultyVersions } from "./migrations/0025-faulty-versions.ts";
 import { graders } from "./migrations/0026-graders.ts";
 import { sandboxes } from "./migrations/0027-sandboxes.ts";
 import { snapshots } from "./migrations/0028-snapshots.ts";
+import { keptSandboxes } from "./migrations/0029-kept-sandboxes.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
 
@@ -63,4 +64,5 @@ export const MIGRATIONS: readonly Migration[] = [
   graders,
   sandboxes,
   snapshots,
+  keptSandboxes,
 ];

@@ -436,6 +436,9 @@ create table sandboxes (
   on_timeout text not null default 'end'::text,
   last_snapshot text,
   last_snapshot_error text,
+  launcher text,
+  kept bytea,
+  kept_until bigint,
   constraint sandboxes_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint sandboxes_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
   constraint sandboxes_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
@@ -445,6 +448,7 @@ create table sandboxes (
 );
 CREATE INDEX sandboxes_account ON sandboxes USING btree (account_id, seq);
 CREATE INDEX sandboxes_ended ON sandboxes USING btree (ended_at);
+CREATE INDEX sandboxes_kept ON sandboxes USING btree (launcher) WHERE (ended_at IS NULL);
 CREATE INDEX sandboxes_live ON sandboxes USING btree (account_id, worker_id) WHERE (ended_at IS NULL);
 create table schema_version (
   version integer not null

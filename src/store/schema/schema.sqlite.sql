@@ -383,10 +383,14 @@ CREATE TABLE "sandboxes" (
   "on_timeout" text default 'end' not null,
   "last_snapshot" text,
   "last_snapshot_error" text,
+  "launcher" text,
+  "kept" blob,
+  "kept_until" bigint,
   constraint "sandboxes_idempotency" unique ("account_id", "idempotency_key")
 );
 CREATE INDEX "sandboxes_account" on "sandboxes" ("account_id", "seq");
 CREATE INDEX "sandboxes_ended" on "sandboxes" ("ended_at");
+CREATE INDEX sandboxes_kept on sandboxes (launcher) where ended_at is null;
 CREATE INDEX sandboxes_live on sandboxes (account_id, worker_id) where ended_at is null;
 CREATE TABLE schema_version (
   version integer not null

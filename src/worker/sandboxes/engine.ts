@@ -12,6 +12,13 @@ import type { SandboxLimits } from "../../domain/sandboxes/sandbox.ts";
 export interface SandboxEngine {
   /** Makes a box that is kept until `end`. @throws SandboxesFullError if the launcher has no free sandbox, and SandboxError. */
   hold(limits: SandboxLimits): Promise<HeldBox>;
+  /** The name of the launcher that runs now. @throws SandboxError if none runs. */
+  launcher(): Promise<string>;
+  /**
+   * Takes over a box that was left. What ran through its connections is killed; all other programs are stopped until `resume`.
+   * @throws SandboxError if there is none with this token.
+   */
+  rejoin(token: string, limits: SandboxLimits): Promise<HeldBox>;
 }
 
 /** A box that is kept. */
@@ -19,6 +26,14 @@ export interface HeldBox {
   /** Controls that were read back from the kernel. */
   readonly controls: readonly string[];
   readonly controlsMissing: readonly string[];
+  /** The name of its launcher. */
+  readonly launcher: string;
+  /** A secret, with which another process can take the box over. */
+  readonly token: string;
+  /** From now on, the launcher keeps the box for a time when this process ends. */
+  keep(): void;
+  /** Leaves a kept box to the launcher. */
+  leave(): void;
   /** Opens a connection that runs one step after the other. */
   attach(): Promise<AttachedBox>;
   /** @throws if the kernel did not freeze all programs. */

@@ -11,11 +11,12 @@ import {
   sandboxRequestHash,
 } from "../../domain/sandboxes/sandbox.ts";
 import type { Snapshot } from "../../domain/sandboxes/snapshot.ts";
+import type { Sealer } from "../../domain/sealer.ts";
 import type { SandboxCounts } from "../../domain/status.ts";
 import type { Caller } from "../../domain/submission.ts";
 import { Budget, type Release } from "../../fairness/budget.ts";
 import type { Languages } from "../../languages/load.ts";
-import type { Created, SandboxEnd, SandboxQuota } from "../../store/sandboxes/types.ts";
+import type { Created, LeftSandbox, SandboxEnd, SandboxQuota, TakenOver } from "../../store/sandboxes/types.ts";
 import type { Store } from "../../store/store.ts";
 import type { AccountUse } from "./attachments.ts";
 import { type HeldBox, isFull, type SandboxEngine } from "./engine.ts";
@@ -30,6 +31,10 @@ const RENEWALS_PER_LEASE = 3;
 const ACCOUNT_TERMINALS = [16 * 1_048_576, 4 * 1_048_576] as const;
 /** How often the clocks of the sandboxes are looked at. */
 const TICK_MS = 1_000;
+/** How long the launcher keeps a sandbox whose process has ended: the default of its option --keep-seconds. */
+export const KEEP_MS = 60_000;
+/** How many sandboxes are taken over at the same time. */
+const TAKEN_AT_ONCE = 8;
 /** Executions and requests for files at the same time, for each sandbox that the process may have. */
 const CONNECTIONS_PER_SANDBOX = 4;
 /** The launcher has at least 17 for one sandbox, and at most 1,024 for all. One of each, or as many as there are at once, are for snapshots. */
@@ -46,8 +51,18 @@ export interface SandboxKeeperOptions {
   /** Memory of this process for the output and the input of executions. */
   readonly bufferBytes: number;
   readonly leaseMs: number;
+  /** Seals what the next process needs to take the sandboxes over. */
+  readonly sealer: Sealer;
+  /** Whether a stop leaves the sandboxes to the launcher, which does not stop as well. */
+  readonly leaves: boolean;
   readonly log: Logger;
   readonly meter: Meter;
+}
+
+/** What is sealed of a sandbox: the secret of its box, and the environment of its executions. */
+interface Secrets {
+  readonly token: string;
+  readonly env: Readonly<Record<string, string>>;
 }
 
 /** The sandboxes of this process. */
@@ -170,13 +185,69 @@ export class SandboxKeeper implements SandboxHost {
     throw new SandboxRefused("sandboxElsewhere");
   }
 
-  /** Refuses new sandboxes, and ends all. It resolves when that is durable. */
+  /**
+   * Takes over the sandboxes that earlier processes have left in the launcher. Call it before the first request: they count for what this process and
+   * accounts may have. Those that cannot be taken over end.
+   */
+  async takeOver(): Promise<void> {
+    const { store, engine, worker, log } = this.#options;
+    let left: readonly LeftSandbox[];
+    try {
+      left = await store.sandboxes.left(await engine.launcher(), worker);
+    } catch (error) {
+      // A launcher that does not run has no sandboxes.
+      log.warn({ err: error }, "no sandbox can be taken over");
+      return;
+    }
+    const waiting = left[Symbol.iterator]();
+    const takeSome = async () => {
+      for (const one of waiting) await this.#takeOver(one);
+    };
+    await Promise.all(Array.from({ length: TAKEN_AT_ONCE }, takeSome));
+    if (left.length > 0) log.info({ found: left.length, taken: this.#living.size }, "sandboxes taken over");
+  }
+
+  async #takeOver({ sandbox: { id, worker: from, accountId, limits }, sealed }: LeftSandbox): Promise<void> {
+    const { store, engine, worker, leaseMs, sealer, log } = this.#options;
+    const taken = await store.sandboxes.takeOver({ id, from, to: worker, leaseUntilMs: Date.now() + leaseMs });
+    if (!taken) return; // it has ended, or another process has it
+    const { sandbox, quota, executions: earlier } = taken;
+    let box: HeldBox | null = null;
+    const release = this.#reserve(accountId, limits.memoryBytes);
+    try {
+      if (!release) throw new Error("this process may have fewer sandboxes than the earlier one");
+      const { token, env } = JSON.parse(sealer.open(id, sealed)) as Secrets;
+      box = await engine.rejoin(token, limits);
+      if (box.controlsMissing.length > 0) throw new Error(`controls are missing: ${box.controlsMissing.join("; ")}`);
+      if (sandbox.state === "running") await box.resume();
+      this.#adopt(sandbox, box, env, quota, release, earlier);
+    } catch (error) {
+      log.error({ err: error, sandbox: id }, "a sandbox could not be taken over");
+      await box?.end().catch((lost: unknown) => log.error({ err: lost, sandbox: id }, "a box was not removed"));
+      release?.();
+      const end: SandboxEnd = { reason: "worker_lost", endedAtMs: Date.now(), evidence: null };
+      await store.sandboxes.end(id, worker, end).catch((lost: unknown) => {
+        log.error({ err: lost, sandbox: id }, "the end of a sandbox was not stored");
+        this.#unstored.set(id, end);
+      });
+    }
+  }
+
+  /** Refuses new sandboxes, and ends all, or leaves them to the next process. It resolves when that is durable. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const timer of this.#timers) clearInterval(timer);
     await this.#renewing;
     await Promise.allSettled(this.#requests);
-    await Promise.all([...this.#living.values()].map((living) => living.endFor("shutdown")));
+    const { leaves, store, worker, log } = this.#options;
+    if (!leaves) {
+      await Promise.all([...this.#living.values()].map((living) => living.endFor("shutdown")));
+      return;
+    }
+    await Promise.all([...this.#living.values()].map((living) => living.leave()));
+    await store.sandboxes
+      .leave(worker, Date.now() + KEEP_MS)
+      .catch((error: unknown) => log.error({ err: error }, "it was not stored that sandboxes were left"));
   }
 
   /** A place and memory for a sandbox of the account; undefined if there is none for it now. */
@@ -223,20 +294,23 @@ export class SandboxKeeper implements SandboxHost {
     release: Release,
     from: Snapshot | null,
   ): Promise<Sandbox> {
-    const { store, engine, worker, log } = this.#options;
+    const { store, engine, worker, sealer, log } = this.#options;
     let box: HeldBox | null = null;
     try {
       box = await engine.hold(sandbox.limits);
-      const { controls, controlsMissing } = box;
+      const { controls, controlsMissing, token, launcher } = box;
+      const secrets: Secrets = { token, env: request.env };
       if (controlsMissing.length > 0) throw new Error(`controls are missing: ${controlsMissing.join("; ")}`);
       if (from) await this.#restore(box, sandbox, from);
       const running = await store.sandboxes.update(sandbox.id, worker, {
         state: "running",
         startedAtMs: Date.now(),
         evidence: { controls, controlsMissing, teardown: null },
+        kept: { launcher, sealed: sealer.seal(sandbox.id, JSON.stringify(secrets)) },
       });
       if (!running) throw new Error("the sandbox was ended before its box was ready");
-      this.#adopt(running, box, request, quota, release);
+      box.keep(); // not before its token is stored: nobody could take it over
+      this.#adopt(running, box, request.env, quota, release);
       return running;
     } catch (error) {
       // Any client can bring about that the files of a snapshot do not fit.
@@ -273,7 +347,14 @@ export class SandboxKeeper implements SandboxHost {
     }
   }
 
-  #adopt(sandbox: Sandbox, box: HeldBox, request: SandboxRequest, quota: SandboxQuota, release: Release): void {
+  #adopt(
+    sandbox: Sandbox,
+    box: HeldBox,
+    env: Secrets["env"],
+    quota: SandboxQuota,
+    release: Release,
+    earlier: TakenOver["executions"] = [],
+  ): void {
     const { store, languages, log, meter } = this.#options;
     const account = this.#accounts.get(sandbox.accountId) ?? {
       running: 0,
@@ -287,7 +368,8 @@ export class SandboxKeeper implements SandboxHost {
     this.#accounts.set(sandbox.accountId, account);
     const living = new LivingSandbox({
       sandbox,
-      env: request.env,
+      earlier,
+      env,
       box,
       store,
       languages,

@@ -4,6 +4,7 @@ import {
   EXECUTION_BOUNDS,
   EXECUTION_SIGNALS,
   type Execution,
+  RESTARTED_MESSAGE,
   type SignalName,
 } from "../../domain/sandboxes/execution.ts";
 import type { ExecutionEvent, RunningExecution } from "../../domain/sandboxes/host.ts";
@@ -49,7 +50,7 @@ export class Run implements RunningExecution {
   readonly #started = Promise.withResolvers<void>();
   #execution: Execution;
   #state: "preparing" | "running" | "ended" = "preparing";
-  #killedFor: Killed | null = null;
+  #killedFor: Killed | "restart" | null = null;
   /** Input that waits: bytes, and the end of the last call. */
   #waitingBytes = 0;
   #inputs: Promise<unknown> = Promise.resolve();
@@ -114,8 +115,8 @@ export class Run implements RunningExecution {
     await this.ended;
   }
 
-  /** Kills it, and says why in its record. */
-  killFor(reason: Killed): void {
+  /** Kills it, and says why in its record. `restart`: its process stops, and the sandbox goes on without it. */
+  killFor(reason: Killed | "restart"): void {
     if (this.#state === "ended") return;
     this.#killedFor ??= reason;
     this.#killed.resolve();
@@ -170,16 +171,19 @@ export class Run implements RunningExecution {
     }
     const last = reports.execute ?? reports.prepare;
     const after = last && last.oomKills > 0 ? await oomKills.read() : before;
-    const outcome = isClean
-      ? executionOutcome(reports, {
-          killedFor: this.#killedFor,
-          isSandboxOutOfMemory: after > before,
-          sandboxLimits,
-          compiles: steps.compiles,
-        })
-      : this.#isKilled()
-        ? killedOutcome(this.#killedFor, this.#log.kept())
-        : internalError("the sandbox was lost before the execution ended");
+    const outcome =
+      this.#killedFor === "restart"
+        ? internalError(RESTARTED_MESSAGE)
+        : isClean
+          ? executionOutcome(reports, {
+              killedFor: reasonOf(this.#killedFor),
+              isSandboxOutOfMemory: after > before,
+              sandboxLimits,
+              compiles: steps.compiles,
+            })
+          : this.#isKilled()
+            ? killedOutcome(reasonOf(this.#killedFor), this.#log.kept())
+            : internalError("the sandbox was lost before the execution ended");
     const ended: Execution = {
       ...this.#execution,
       status: outcome.status,
@@ -245,6 +249,10 @@ export class Run implements RunningExecution {
       stderrSeen: kept.stderr.seen,
     };
   }
+}
+
+function reasonOf(killedFor: Killed | "restart" | null): Killed | null {
+  return killedFor === "restart" ? null : killedFor;
 }
 
 function isSuccess({ exitCode, failure }: BoxReport): boolean {

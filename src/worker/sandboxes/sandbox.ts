@@ -26,7 +26,7 @@ import {
 import type { Snapshot } from "../../domain/sandboxes/snapshot.ts";
 import type { Budget, Release } from "../../fairness/budget.ts";
 import type { Languages } from "../../languages/load.ts";
-import type { SandboxEnd } from "../../store/sandboxes/types.ts";
+import type { SandboxEnd, TakenOver } from "../../store/sandboxes/types.ts";
 import type { Store } from "../../store/store.ts";
 import { type AccountUse, Attachments, type Taken } from "./attachments.ts";
 import { type HeldBox, isFull } from "./engine.ts";
@@ -58,6 +58,8 @@ const FILES_SHARE = 0.9;
 
 export interface LivingSandboxOptions {
   readonly sandbox: Sandbox;
+  /** The stored executions of a sandbox that was taken over, oldest end first. */
+  readonly earlier?: TakenOver["executions"];
   readonly env: Readonly<Record<string, string>>;
   readonly box: HeldBox;
   readonly store: Pick<Store, "sandboxes">;
@@ -84,7 +86,7 @@ export class LivingSandbox implements SandboxHandle {
   readonly #fileClient: SandboxFileClient;
   readonly #runs = new Map<number, Run>();
   /** The executions whose end is stored, oldest first, with the bytes of their output. */
-  readonly #stored: { readonly number: number; readonly bytes: number }[] = [];
+  readonly #stored: { readonly number: number; readonly bytes: number }[];
   readonly #idle: IdleClock;
   #sandbox: Sandbox;
   #number = 0;
@@ -103,15 +105,21 @@ export class LivingSandbox implements SandboxHandle {
   #changes: Promise<unknown> = Promise.resolve();
   #ending: { readonly reason: SandboxEndReason; readonly ended: Promise<Sandbox> } | null = null;
   #isLost = false;
+  /** Whether the process stops, and leaves the sandbox to the next one. */
+  #isLeaving = false;
 
   constructor(options: LivingSandboxOptions) {
     this.#options = options;
     this.#sandbox = options.sandbox;
+    const { earlier = [] } = options;
+    this.#stored = earlier.map(({ number, bytes }) => ({ number, bytes: bytes + ROW_BYTES }));
+    this.#number = Math.max(0, ...earlier.map(({ number }) => number));
     const { box, account, connections: machine } = options;
     const { accountId } = options.sandbox;
     this.#attachments = new Attachments({ box, accountId, machine, account, onFull: options.onFull });
     this.#idle = new IdleClock(performance.now());
-    this.#running.resolve();
+    if (options.sandbox.state === "paused") this.#idle.stop(performance.now());
+    else this.#running.resolve();
     this.#fileClient = filesOf({
       take: () => this.#take(),
       mustRun: async () => {
@@ -331,9 +339,28 @@ export class LivingSandbox implements SandboxHandle {
     return this.#ending.ended;
   }
 
+  /**
+   * Leaves the sandbox to the next process, which takes it over. What runs is killed, and ends as lost by the platform. It resolves when that is durable.
+   */
+  async leave(): Promise<void> {
+    if (this.#ending) {
+      await this.#ending.ended;
+      return;
+    }
+    this.#isLeaving = true;
+    this.#running.resolve();
+    this.#options.account.idle.delete(this.#fileClient.endIdle);
+    this.#attachments.close();
+    this.#fileClient.close();
+    for (const run of this.#runs.values()) run.killFor("restart");
+    await inTime(this.#changes, CHANGE_MS);
+    await inTime(Promise.all([...this.#runs.values()].map(({ ended }) => ended)), REPORTS_MS);
+    this.#options.box.leave();
+  }
+
   /** Looks at the clocks of the sandbox, and ends it if one of them says so. @param nowMs since the epoch. @param steadyMs of performance.now(). */
   async tick(nowMs: number, steadyMs: number): Promise<void> {
-    if (this.#ending) return;
+    if (this.#ending || this.#isLeaving) return;
     if (nowMs >= (expiresAtMs(this.#sandbox) ?? nowMs)) {
       await this.#endInTime("lifetime");
       return;
@@ -394,6 +421,7 @@ export class LivingSandbox implements SandboxHandle {
   }
 
   #mustLive(): void {
+    if (this.#isLeaving) throw new SandboxRefused("sandboxMoving");
     if (this.#ending) throw this.#refusal(this.#ending.reason);
   }
 
@@ -491,7 +519,11 @@ export class LivingSandbox implements SandboxHandle {
       if (bytes > most && from < this.#stored.length) break;
       from--;
     }
-    return this.#stored.splice(0, from).map(({ number }) => number);
+    const dropped = this.#stored.splice(0, from);
+    // The last number stays known, so that no later process gives it to another execution.
+    const last = dropped.findIndex(({ number }) => number === this.#number);
+    if (last !== -1) this.#stored.unshift(...dropped.splice(last, 1));
+    return dropped.map(({ number }) => number);
   }
 
   /** Removes the directory of code that has run. Its programs can have removed it, or filled the sandbox: then it stays. */

@@ -5,12 +5,14 @@ import type { Store } from "../../store/store.ts";
 export interface SandboxSweeperOptions {
   readonly store: Pick<Store, "sandboxes" | "manyProcesses">;
   readonly leaseMs: number;
+  /** The worker of this process, which can have sandboxes already. */
+  readonly worker: string;
   readonly log: Logger;
 }
 
 /**
- * Ends sandboxes in the database that no process has any more. With one process, these are all that an earlier process left; otherwise,
- * those whose lease has expired.
+ * Ends sandboxes in the database that no process has any more. With one process, these are all that it has not taken over from an earlier one;
+ * otherwise, those whose lease has expired.
  */
 export class SandboxSweeper {
   readonly #options: SandboxSweeperOptions;
@@ -22,9 +24,9 @@ export class SandboxSweeper {
     this.#running = this.#run();
   }
 
-  /** Begins after the first sweep, so that no sandbox of an earlier process counts for the quotas. @throws if the database cannot be used. */
+  /** Begins after the first sweep, so that no lost sandbox counts for the quotas. @throws if the database cannot be used. */
   static async start(options: SandboxSweeperOptions): Promise<SandboxSweeper> {
-    await sweepAll(options, !options.store.manyProcesses);
+    await sweepAll(options, options.store.manyProcesses ? null : options.worker);
     return new SandboxSweeper(options);
   }
 
@@ -40,17 +42,18 @@ export class SandboxSweeper {
     while (!signal.aborted) {
       await sleep(leaseMs, undefined, { signal }).catch(() => {});
       if (signal.aborted) return;
-      await sweepAll(this.#options, false).catch((error: unknown) =>
+      await sweepAll(this.#options, null).catch((error: unknown) =>
         log.error({ err: error }, "lost sandboxes could not be ended; trying again later"),
       );
     }
   }
 }
 
-async function sweepAll({ store, log }: SandboxSweeperOptions, all: boolean): Promise<void> {
+/** @param but the only worker that can have sandboxes, if that is known. */
+async function sweepAll({ store, log }: SandboxSweeperOptions, but: string | null): Promise<void> {
   let ended = 0;
   for (let more = true; more; ) {
-    const swept = await store.sandboxes.sweep(all);
+    const swept = await store.sandboxes.sweep(but);
     ended += swept;
     more = swept > 0;
   }

@@ -242,15 +242,75 @@ onEachDatabase((temporaryStore) => {
     clock.nowMs += 900;
     const [renewed, ...others] = await store.sandboxes.renew("here", clock.nowMs + 1_000);
     assert.deepEqual([renewed?.id, renewed?.isSuspended, others], [kept.id, false, []]);
-    assert.equal(await store.sandboxes.sweep(false), 0);
+    assert.equal(await store.sandboxes.sweep(null), 0);
     clock.nowMs += 200;
     await store.accounts.setSuspended(key.accountId, true, "test");
-    assert.deepEqual([await store.sandboxes.sweep(false), await store.sandboxes.sweep(false)], [1, 0]);
+    assert.deepEqual([await store.sandboxes.sweep(null), await store.sandboxes.sweep(null)], [1, 0]);
     assert.deepEqual((await store.sandboxes.get(lost.id, key.accountId))?.endReason, "worker_lost");
     assert.deepEqual(await store.sandboxes.renew("dead", clock.nowMs + 1_000), []);
     assert.equal((await store.sandboxes.renew("here", clock.nowMs + 1_000))[0]?.isSuspended, true);
-    assert.equal(await store.sandboxes.sweep(true), 1);
+    assert.equal(await store.sandboxes.sweep("another"), 1);
     assert.equal((await store.sandboxes.get(kept.id, key.accountId))?.endReason, "worker_lost");
+  });
+
+  test("a kept sandbox goes to one worker alone, which learns of its executions; those that ran end", async (t) => {
+    const { store, clock, another } = await temporaryStore(t);
+    const key = await addKey(store, "one");
+    const sandbox = await running(store, key, { worker: "dead" });
+    const other = await running(store, key, { worker: "dead" });
+    const sealed = Buffer.from([1, 2, 3]);
+    await store.sandboxes.update(sandbox.id, "dead", { kept: { launcher: "l", sealed } });
+    await store.sandboxes.update(other.id, "dead", { kept: { launcher: "another", sealed } });
+    for (const number of [1, 2, 3]) {
+      const execution = newExecution(sandbox, number, shellRequest("true", { background: number === 3 }), START_MS);
+      await store.sandboxes.begin(execution, "dead");
+      if (number === 2) await store.sandboxes.endExecution({ execution: ended(execution), drop: [] });
+    }
+    assert.deepEqual(await store.sandboxes.left("l", "dead"), []);
+    const [left, ...more] = await store.sandboxes.left("l", "here");
+    assert.deepEqual([left?.sandbox.id, left?.sealed, more], [sandbox.id, sealed, []]);
+
+    const takeover = (to: string) => ({ id: sandbox.id, from: "dead", to, leaseUntilMs: START_MS + 9_000 });
+    const stores = [store, await another()];
+    const taken = await Promise.all(["here", "there"].map((to, at) => stores[at]?.sandboxes.takeOver(takeover(to))));
+    assert.equal(taken.filter((one) => one === null).length, 1);
+    const winner = taken.find((one) => one);
+    assert.deepEqual(winner?.executions.map(({ number }) => number).sort(), [1, 2, 3]);
+    assert.ok(winner?.executions.every(({ bytes }) => bytes > 20));
+    assert.equal(winner?.quota.executions, 16);
+    for (const number of [1, 3]) {
+      const execution = await store.sandboxes.execution(sandbox.id, key.accountId, number);
+      assert.deepEqual([execution?.status, execution?.outcome?.result.verdict], ["error", "IE"]);
+      assert.match(execution?.outcome?.result.errorMessage ?? "", /service was restarted/);
+    }
+    // What the former worker still stores does not count.
+    const late = newExecution(sandbox, 1, shellRequest("true"), START_MS);
+    await store.sandboxes.endExecution({ execution: ended(late, { status: "completed" }), drop: [] });
+    assert.equal((await store.sandboxes.execution(sandbox.id, key.accountId, 1))?.status, "error");
+    assert.equal(await store.sandboxes.update(sandbox.id, "dead", { idleSecs: 5 }), null);
+    assert.equal(await store.sandboxes.begin({ ...late, number: 4 }, "dead"), false);
+    clock.nowMs += 5_000;
+    await store.sandboxes.sweep(null);
+    assert.equal((await store.sandboxes.get(sandbox.id, key.accountId))?.state, "running", "it has a lease");
+    assert.equal((await store.sandboxes.get(other.id, key.accountId))?.endReason, "worker_lost");
+  });
+
+  test("a sandbox that was left to its launcher ends as shut down, if nobody takes it over in time", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const key = await addKey(store, "one");
+    const [left, lost] = [await running(store, key), await running(store, key)];
+    await store.sandboxes.update(left.id, "here", { kept: { launcher: "l", sealed: Buffer.from([1]) } });
+    await store.sandboxes.leave("here", clock.nowMs + 60_000);
+    clock.nowMs += 30_000;
+    assert.equal(await store.sandboxes.sweep(null), 1, "the other one was not kept");
+    clock.nowMs += 31_000;
+    assert.deepEqual([await store.sandboxes.sweep(null), await store.sandboxes.sweep(null)], [1, 0]);
+    const reasons = await Promise.all([left, lost].map(({ id }) => store.sandboxes.get(id, key.accountId)));
+    assert.deepEqual(
+      reasons.map((one) => one?.endReason),
+      ["shutdown", "worker_lost"],
+    );
+    assert.deepEqual(await store.sandboxes.left("l", "there"), [], "an ended sandbox has no secret");
   });
 
   test("a list is newest first, in pages, by state and metadata", async (t) => {

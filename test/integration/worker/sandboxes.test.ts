@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
 import type { Sandbox, SandboxRefusalCode } from "../../../src/domain/sandboxes/sandbox.ts";
 import { SandboxRefused } from "../../../src/domain/sandboxes/sandbox.ts";
+import { toSandboxRecord } from "../../../src/domain/sandboxes/sandbox-record.ts";
+import { keySealer } from "../../../src/webhooks/seal.ts";
 import { NO_SANDBOXES, type SandboxKeeperOptions } from "../../../src/worker/sandboxes/keeper.ts";
 import { SandboxSweeper } from "../../../src/worker/sandboxes/sweeper.ts";
 import { callerOf, sandboxRequest, shellRequest } from "../../support/sandboxes/caller.ts";
@@ -377,14 +379,112 @@ test("a new process ends the sandboxes of an earlier one before it has any", asy
   const sandbox = await create();
   await (await handle(sandbox)).execute(shellRequest("sleep"));
   const log = pino({ level: "silent" });
-  const shared = await SandboxSweeper.start({ store: { ...store, manyProcesses: true }, leaseMs: 3_600_000, log });
+  const shared = await SandboxSweeper.start({
+    store: { ...store, manyProcesses: true },
+    leaseMs: 3_600_000,
+    worker: "next",
+    log,
+  });
   t.after(() => shared.stop());
   assert.equal((await store.sandboxes.get(sandbox.id, sandbox.accountId))?.state, "running");
-  const alone = await SandboxSweeper.start({ store, leaseMs: 3_600_000, log });
+  const alone = await SandboxSweeper.start({ store, leaseMs: 3_600_000, worker: "next", log });
   t.after(() => alone.stop());
   assert.equal((await store.sandboxes.get(sandbox.id, sandbox.accountId))?.endReason, "worker_lost");
   const execution = await store.sandboxes.execution(sandbox.id, sandbox.accountId, 1);
   assert.deepEqual([execution?.status, execution?.outcome?.result.verdict], ["error", "IE"]);
+});
+
+test("the next process takes sandboxes over, with their environment, numbers, clocks and quotas", async (t) => {
+  const { create, store, keeper, handle, engine, key } = await started(t, { leaves: true });
+  const [runs, paused] = [await create({ env: { A: "secret" } }), await create()];
+  await (await handle(runs)).execute(shellRequest("hello")).then(({ ended }) => ended);
+  const cut = await (await handle(runs)).execute(shellRequest("sleep", { background: true }));
+  await (await handle(paused)).pause();
+  await keeper.stop();
+  assert.equal((await cut.ended).outcome?.result.verdict, "IE");
+  await assert.rejects((await handle(runs)).execute(shellRequest("hello")), refusedAs("sandboxMoving"));
+  assert.deepEqual(
+    engine.boxes.map(({ isLeft, isEnded }) => [isLeft, isEnded]),
+    [
+      [true, false],
+      [true, false],
+    ],
+  );
+
+  const next = keeperOf(t, { engine, store, worker: "next", capacity: { sandboxes: 8, memoryBytes: 4096 * MIB, cpus: 1 } });
+  await next.takeOver();
+  assert.deepEqual([next.counts().held.sandboxes, next.counts().held.memoryBytes], [2, 1024 * MIB]);
+  assert.deepEqual(
+    engine.boxes.map(({ isPaused, isLeft }) => [isPaused, isLeft]),
+    [
+      [false, false],
+      [true, false],
+    ],
+  );
+  const living = await next.find(runs.id, key.accountId);
+  assert.deepEqual([living.sandbox.worker, living.sandbox.startedAtMs], ["next", runs.startedAtMs]);
+  const run = await living.execute(shellRequest("hello"));
+  assert.equal(run.number, 3, "no number is used twice");
+  await run.ended;
+  const frozen = await next.find(paused.id, key.accountId);
+  await assert.rejects(frozen.execute(shellRequest("hello")), refusedAs("sandboxPaused"));
+  assert.equal((await frozen.resume()).state, "running");
+  assert.equal((await living.end()).endReason, "client");
+});
+
+test("of two processes that take a sandbox over, one has it, and the other one leaves it alone", async (t) => {
+  const { create, store, keeper, engine, key } = await started(t, { leaves: true });
+  const { id } = await create();
+  await keeper.stop();
+  const keepers = ["a", "b", "c"].map((worker) => keeperOf(t, { engine, store, worker }));
+  await Promise.all(keepers.map((one) => one.takeOver()));
+  assert.deepEqual(keepers.map((one) => one.counts().held.sandboxes).sort(), [0, 0, 1]);
+  const found = await Promise.allSettled(keepers.map((one) => one.find(id, key.accountId)));
+  assert.equal(found.filter(({ status }) => status === "fulfilled").length, 1);
+});
+
+test("what cannot be taken over ends: another launcher, a lost box, another key, and no room", async (t) => {
+  const { create, store, keeper, engine, key } = await started(t, { leaves: true });
+  const sandboxes = [];
+  for (let n = 0; n < 4; n++) {
+    if (n === 1) engine.name = "next launcher";
+    sandboxes.push(await create());
+  }
+  await keeper.stop();
+  engine.boxes[1]?.lose();
+  const [first, second] = [
+    keeperOf(t, {
+      engine,
+      store,
+      worker: "a",
+      sealer: keySealer(randomBytes(32)),
+      capacity: { sandboxes: 0, memoryBytes: 0, cpus: 1 },
+    }),
+    keeperOf(t, { engine, store, worker: "b" }),
+  ];
+  await first.takeOver();
+  await second.takeOver();
+  const log = pino({ level: "silent" });
+  const sweeper = await SandboxSweeper.start({ store, leaseMs: 3_600_000, worker: "b", log });
+  t.after(() => sweeper.stop());
+  const reasons = await Promise.all(sandboxes.map(({ id }) => store.sandboxes.get(id, key.accountId)));
+  assert.deepEqual(
+    reasons.map((one) => one?.endReason),
+    ["shutdown", "worker_lost", "worker_lost", "worker_lost"],
+  );
+});
+
+test("the secret of a box is in no record, and the database has it only sealed", async (t) => {
+  const { create, store, engine, key } = await started(t);
+  const sandbox = await create({ env: { PASSWORD: "hunter2" } });
+  const token = engine.boxes[0]?.token ?? "";
+  const [left] = await store.sandboxes.left("launcher", "next");
+  assert.ok(left);
+  for (const secret of [token, "hunter2"]) {
+    assert.ok(!left.sealed.includes(secret));
+    const shown = [sandbox, await store.sandboxes.get(sandbox.id, key.accountId), toSandboxRecord(sandbox)];
+    assert.ok(!JSON.stringify(shown).includes(secret));
+  }
 });
 
 test("a process without sandboxes refuses everything", async () => {

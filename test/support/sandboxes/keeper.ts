@@ -10,6 +10,7 @@ import type { Store } from "../../../src/store/store.ts";
 import { SandboxKeeper, type SandboxKeeperOptions } from "../../../src/worker/sandboxes/keeper.ts";
 import { SnapshotStore } from "../../../src/worker/sandboxes/snapshot-store.ts";
 import { Snapshots } from "../../../src/worker/sandboxes/snapshots.ts";
+import { sealer } from "../webhooks/project.ts";
 
 const MIB = 1_048_576;
 
@@ -35,6 +36,8 @@ export function newKeeper(options: Options): SandboxKeeper {
     bufferBytes: 128 * MIB,
     leaseMs: 3_600_000,
     snapshots: NO_SNAPSHOTS,
+    sealer,
+    leaves: false,
     log: pino({ level: "silent" }),
     meter: NO_METER,
     ...options,

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { SandboxMeasurement } from "../../../src/domain/sandboxes/host.ts";
 import type { SandboxLimits } from "../../../src/domain/sandboxes/sandbox.ts";
 import type {
@@ -35,9 +36,22 @@ export class MemoryEngine implements SandboxEngine {
   /** Controls that the next boxes lack. */
   missing: readonly string[] = [];
   readonly #program: Program;
+  /** The name of the launcher: a test changes it as a restart of the launcher does. */
+  name = "launcher";
 
   constructor(program: Program) {
     this.#program = program;
+  }
+
+  async launcher(): Promise<string> {
+    return this.name;
+  }
+
+  async rejoin(token: string): Promise<MemoryBox> {
+    const box = this.boxes.find((one) => one.token === token && !one.isEnded);
+    if (!box?.isKept) throw new Error("there is no box with this token");
+    box.cutOff();
+    return box;
   }
 
   async hold(limits: SandboxLimits): Promise<MemoryBox> {
@@ -45,7 +59,7 @@ export class MemoryEngine implements SandboxEngine {
     if (this.boxes.filter((box) => !box.isEnded).length >= this.most) {
       throw Object.assign(new Error("no free sandbox"), { name: "SandboxesFullError" });
     }
-    const box = new MemoryBox(limits, this.#program, this.missing);
+    const box = new MemoryBox(limits, this.#program, this.missing, this.name);
     this.boxes.push(box);
     return box;
   }
@@ -56,6 +70,10 @@ export class MemoryBox implements HeldBox {
   readonly controlsMissing: readonly string[];
   readonly limits: SandboxLimits;
   readonly attached = new Set<MemoryAttached>();
+  readonly launcher: string;
+  readonly token = randomUUID();
+  isKept = false;
+  isLeft = false;
   isEnded = false;
   isPaused = false;
   isFrozen = false;
@@ -74,10 +92,29 @@ export class MemoryBox implements HeldBox {
   #onLost: (error: Error) => void = () => {};
   #onMemory: () => void = () => {};
 
-  constructor(limits: SandboxLimits, program: Program, missing: readonly string[]) {
+  constructor(limits: SandboxLimits, program: Program, missing: readonly string[], launcher: string) {
+    this.launcher = launcher;
     this.limits = limits;
     this.#program = program;
     this.controlsMissing = missing;
+  }
+
+  keep(): void {
+    this.isKept = true;
+  }
+
+  leave(): void {
+    this.isLeft = true;
+    this.isPaused = true;
+    for (const one of this.attached) one.lose();
+  }
+
+  /** Another process takes it over. */
+  cutOff(): void {
+    for (const one of this.attached) one.lose();
+    if (!this.isLeft) this.#onLost(new Error("another process has taken the box over"));
+    this.isPaused = true;
+    this.isLeft = false;
   }
 
   async attach(): Promise<MemoryAttached> {

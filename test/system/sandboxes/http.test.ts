@@ -5,10 +5,10 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { after, before, type TestContext, test } from "node:test";
 import { WebSocket } from "ws";
-import { HeldSandbox, SANDBOXES_SOCKET } from "../../../src/sandbox/held-sandbox.ts";
+import { sandboxesOf } from "../../../src/sandbox/held-sandbox.ts";
 import { CLIENTS } from "../../support/client/drive.ts";
 import { type Ask, type Running, startHttp } from "../../support/http/running.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
@@ -39,12 +39,11 @@ interface Service extends Running {
 
 /** The real server, with sandboxes of the real launcher. */
 async function start(t: TestContext): Promise<Service> {
-  const socketPath = join(dirname(launcher.socket), SANDBOXES_SOCKET);
   const running = await startHttp(t, {
     sandboxesOver: (store) =>
       keeperOf(t, {
         store,
-        engine: { hold: (limits) => HeldSandbox.hold(socketPath, limits) },
+        engine: sandboxesOf(launcher.socket),
         languages: someLanguages(LANGUAGES),
         capacity: { sandboxes: 4, memoryBytes: 2048 * MIB, cpus: 2 },
       }),

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
-import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecutionRequest } from "../../../src/domain/sandboxes/execution.ts";
 import type { SandboxHandle } from "../../../src/domain/sandboxes/host.ts";
 import { SandboxRefused, type SandboxRequest } from "../../../src/domain/sandboxes/sandbox.ts";
-import { HeldSandbox, SANDBOXES_SOCKET } from "../../../src/sandbox/held-sandbox.ts";
+import { sandboxesOf } from "../../../src/sandbox/held-sandbox.ts";
 import type { SandboxKeeper } from "../../../src/worker/sandboxes/keeper.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { callerOf, sandboxRequest, shellRequest } from "../../support/sandboxes/caller.ts";
@@ -24,10 +23,9 @@ before(async () => {
   launcher = await startLauncher({ sandboxes: 4, sandboxMemory: 2048 * MIB });
   temporary = await temporaryStore();
   key = await addKey(temporary.store, "one");
-  const socketPath = join(dirname(launcher.socket), SANDBOXES_SOCKET);
   keeper = newKeeper({
     store: temporary.store,
-    engine: { hold: (limits) => HeldSandbox.hold(socketPath, limits) },
+    engine: sandboxesOf(launcher.socket),
     languages: someLanguages(["python", "c"]),
     capacity: { sandboxes: 4, memoryBytes: 2048 * MIB, cpus: 2 },
   });

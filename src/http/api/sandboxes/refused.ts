@@ -31,6 +31,7 @@ const REFUSED: { readonly [Code in SandboxRefusalCode]: (details: SandboxRefusal
   sandboxNotFound: () => clientError("sandboxNotFound", []),
   sandboxEnded: ({ reason }) =>
     clientError("sandboxEnded", [SANDBOX_END_REASONS[reason]], { fields: { end_reason: reason } }),
+  sandboxMoving: () => clientError("sandboxMoving", [], RETRY_SOON),
   sandboxPaused: () => clientError("sandboxPaused", []),
   sandboxQuota: ({ what, most }) => clientError("sandboxQuota", [what, most], RETRY_SOON),
   sandboxCpus: ({ most }) => clientError("sandboxCpus", [most]),
@@ -92,6 +93,7 @@ export const SANDBOX_ERRORS = [
   "profileForbidden",
   "sandboxesOff",
   "sandboxElsewhere",
+  "sandboxMoving",
   "sandboxEnded",
 ] as const satisfies readonly ErrorCode[];
 
