@@ -275,12 +275,23 @@ static void pass_connection_on(const struct launcher *l, struct slot_process *pr
 	processes[from].connection = -1;
 }
 
+/* The slots that stay with a holder without a client must end when it has ended. */
+static void end_stays(const struct launcher *l, struct slot_process *processes, unsigned holder)
+{
+	for (unsigned i = 0; i < process_count; i++)
+		if (l->notes[i].stays_with == holder + 1) {
+			l->notes[i].stays_with = 0;
+			processes[i].disconnected_ns = now_ns();
+		}
+}
+
 static void mark_dead(const struct launcher *l, struct slot_process *processes, pid_t pid)
 {
 	for (unsigned i = 0; i < process_count; i++)
 		if (processes[i].pid == pid) {
 			processes[i].pid = -1;
 			cpus_release_dead(l->cpus, i);
+			end_stays(l, processes, i);
 			pass_connection_on(l, processes, i);
 			close_connection(&processes[i]);
 		}
@@ -320,6 +331,8 @@ static unsigned wait_for_clients(struct slot_process *processes, const struct ki
 static uint64_t end_due(const struct launcher *l, const struct slot_process *process, unsigned number)
 {
 	const struct process_note *note = &l->notes[number];
+	if (note->stays_with)
+		return UINT64_MAX;
 	uint64_t kept = note->kept_until_ns, left = process->disconnected_ns;
 	/* What a process says is bounded, so that none stays for ever. */
 	if (kept > left + l->keep_ns + SLOT_END_MS * 1000000ull)

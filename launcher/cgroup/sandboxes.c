@@ -442,6 +442,12 @@ static bool empty_leaf(const struct group_set *s, int leaf)
 	return true;
 }
 
+void pool_kill(const struct leaf_pool *p, const struct group_set *s, int leaf)
+{
+	if (leaf >= 0 && leaf < SANDBOX_LEAVES_MAX && p->state[leaf] == LEAF_TAKEN)
+		empty_leaf(s, leaf);
+}
+
 void pool_give(struct leaf_pool *p, const struct group_set *s, int leaf, bool left, bool reusable)
 {
 	char path[48], name[16];

@@ -78,12 +78,19 @@ static int await_message(struct attached_slot *a, enum held_kind kind, struct he
 }
 
 /* Reads a message while a program is supervised. */
-static int on_holder(int holder)
+static int on_holder(void *context, int holder)
 {
+	struct attached_slot *a = context;
 	struct held_message m;
 	if (held_receive(holder, &m, NULL) < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -1;
-	return m.kind == HELD_PAUSED ? HOLDER_PAUSED : m.kind == HELD_RESUMED ? HOLDER_RESUMED : 0;
+	switch (m.kind) {
+	case HELD_PAUSED: return HOLDER_PAUSED;
+	case HELD_RESUMED: return HOLDER_RESUMED;
+	case HELD_ENDS: return HOLDER_ENDS;
+	case HELD_STAY: a->slot.launcher->notes[a->slot.number].stays_with = m.number + 1; return HOLDER_STAY;
+	default: return 0;
+	}
 }
 
 static void give_back(struct attached_slot *a, int leaf, bool left, bool reusable)
@@ -182,6 +189,14 @@ static void on_start(void *context)
 	held_send(a->holder, &m, NULL);
 }
 
+/* Asks whether the step goes on without a client. */
+static void on_left(void *context)
+{
+	struct attached_slot *a = context;
+	struct held_message m = {.kind = HELD_LEFT};
+	held_send(a->holder, &m, NULL); /* if it fails, the sandbox ends */
+}
+
 /* Runs a step. Returns false if the slot must end, because something of the step is left. */
 static bool serve_step(struct attached_slot *a, const struct request *r)
 {
@@ -203,12 +218,13 @@ static bool serve_step(struct attached_slot *a, const struct request *r)
 	struct client client = {
 		.connection = a->connection, .holder = a->holder, .on_holder = on_holder, .out = &a->out,
 		.input = r->number[KEY_LIVE_STDIN] ? &a->input : NULL, .stopping = &slot_stopping, .on_start = on_start, .context = a,
+		.on_left = r->number[KEY_LEAVE_PROCESSES] && !r->number[KEY_PACED] ? on_left : NULL,
 	};
 	supervise(&a->slot, &run, 1, &client);
 	if (run->outcome.failure.step)
 		on_start(a); /* the program may not have been started */
 	outcome_report(run, &a->out);
-	queue_flush(&a->out, a->connection);
+	queue_flush(&a->out, a->connection); /* nobody gets the report of a step that has stayed */
 	bool left = run->outcome.processes_left > 0;
 	if (!left)
 		run_end(run, &t);
@@ -234,7 +250,7 @@ static int await_request(struct attached_slot *a)
 				continue;
 			return -1;
 		}
-		if (on[1].revents && on_holder(a->holder) < 0)
+		if (on[1].revents && on_holder(a, a->holder) < 0)
 			return -1;
 		if (on[0].revents)
 			return on[0].revents & POLLIN ? 0 : -1;

@@ -27,7 +27,9 @@
 
 enum {
 	HOLD_BODY_MAX = 1024,
-	PLACES_MAX = ATTACHED_MAX + 2, /* also for slots that have not joined yet, and for those that bring another connection */
+	STAYING_MAX = 16, /* attached slots that stay without a client */
+	PLACES_MAX = 2 * ATTACHED_MAX + STAYING_MAX + 2, /* also for those of a former client, and for slots that have not joined */
+	LEAVES_TOGETHER_MS = 500, /* within this time, the connections of a client that ends are closed */
 	FREEZE_TIMEOUT_MS = 2000,
 	STARTS_TIMEOUT_MS = 2000,  /* how long a PAUSE waits for programs that are being started */
 	COVER_EVERY_MS = 1000,
@@ -44,6 +46,9 @@ enum {
 struct attached {
 	int socket;  /* -1: there is none */
 	bool joined; /* it has the descriptors of the sandbox */
+	bool stays;  /* its step goes on without a client */
+	bool ends;   /* it was told to end, because its client is no longer that of the sandbox */
+	uint64_t left_ns; /* when its client left a step that may go on; 0: it has not, or that is decided */
 	int leaf;    /* which it has; -1: none */
 	bool starts; /* it has taken a leaf and not said yet that its program has started */
 };
@@ -205,7 +210,7 @@ static int joined_slots(const struct holder *h)
 {
 	int joined = 0;
 	for (int i = 0; i < PLACES_MAX; i++)
-		joined += h->attached[i].socket >= 0 && h->attached[i].joined;
+		joined += h->attached[i].socket >= 0 && h->attached[i].joined && !h->attached[i].stays && !h->attached[i].ends;
 	return joined;
 }
 
@@ -216,6 +221,14 @@ static void take_back(struct holder *h, struct attached *a, bool left, bool reus
 		pool_give(&h->pool, &h->groups, a->leaf, left, reusable);
 	a->leaf = -1;
 	a->starts = false;
+}
+
+/* Tells a slot to end, and kills what it runs. It still reaps that, gives its leaf back and closes its connection, after which it is dropped. */
+static void end_slot(struct holder *h, struct attached *a)
+{
+	a->ends = true;
+	shutdown(a->socket, SHUT_WR);
+	pool_kill(&h->pool, &h->groups, a->leaf);
 }
 
 static void drop_slot(struct holder *h, struct attached *a)
@@ -263,7 +276,9 @@ static void join_slot(struct holder *h, struct attached *a)
 static void give_leaf(struct holder *h, struct attached *a, bool while_frozen)
 {
 	struct held_message answer = {.kind = HELD_LEAF, .leaf = -1};
-	if (while_frozen && !h->frozen)
+	if (a->ends)
+		answer.err = ECONNRESET;
+	else if (while_frozen && !h->frozen)
 		answer.err = ENOTSUP;
 	else if (!while_frozen && (h->paused || h->frozen))
 		answer.err = EBUSY;
@@ -297,6 +312,7 @@ static void serve_slot(struct holder *h, struct attached *a)
 	case HELD_JOIN: join_slot(h, a); break;
 	case HELD_TAKE: give_leaf(h, a, m.while_frozen); break;
 	case HELD_STARTED: a->starts = false; break;
+	case HELD_LEFT: a->left_ns = now_ns(); break;
 	case HELD_GIVE:
 		h->left_check_at = 0;
 		take_back(h, a, m.left, m.reusable);
@@ -452,8 +468,40 @@ static bool await_client(struct holder *h)
 }
 
 /*
+ * Decides whether steps whose clients have left go on. They do if the client of the holder has left as well, and its sandbox is kept: then it did not end
+ * the steps, but itself. Returns when the next decision is due; UINT64_MAX if none is.
+ */
+static uint64_t decide_stays(struct holder *h)
+{
+	uint64_t now = now_ns(), next = UINT64_MAX;
+	int stay = 0;
+	for (int i = 0; i < PLACES_MAX; i++)
+		stay += h->attached[i].socket >= 0 && h->attached[i].stays;
+	for (int i = 0; i < PLACES_MAX; i++) {
+		struct attached *a = &h->attached[i];
+		uint64_t due = a->left_ns + LEAVES_TOGETHER_MS * 1000000ull;
+		if (a->socket < 0 || !a->left_ns)
+			continue;
+		if (h->connection >= 0 && h->kept && now < due) {
+			next = due < next ? due : next;
+			continue;
+		}
+		struct held_message m = {.kind = HELD_ENDS, .number = h->slot.number};
+		if (h->connection < 0 && h->kept && stay < STAYING_MAX) {
+			m.kind = HELD_STAY;
+			a->stays = true;
+			stay++;
+		}
+		a->left_ns = 0;
+		if (held_send(a->socket, &m, NULL) < 0)
+			drop_slot(h, a);
+	}
+	return next;
+}
+
+/*
  * Takes another connection, which an attached slot has brought, in place of that of the client. A client that is still there is cut off. All attached slots
- * are dropped with what they run, because they were the former client's. The programs stay stopped until the new client says RESUME.
+ * but those that stay end with what they run, because they were the former client's. The programs stay stopped until the new client says RESUME.
  */
 static void take_over(struct holder *h, struct attached *a, const struct held_message *m, int connection)
 {
@@ -467,9 +515,10 @@ static void take_over(struct holder *h, struct attached *a, const struct held_me
 		answer.err = EAGAIN;
 	}
 	if (!answer.err) {
+		decide_stays(h); /* of those whose client has left at the same time */
 		for (int i = 0; i < PLACES_MAX; i++)
-			if (&h->attached[i] != a && h->attached[i].socket >= 0 && h->attached[i].joined)
-				drop_slot(h, &h->attached[i]);
+			if (&h->attached[i] != a && h->attached[i].socket >= 0 && h->attached[i].joined && !h->attached[i].stays)
+				end_slot(h, &h->attached[i]);
 		h->connection = connection;
 		h->slot.launcher->notes[m->number].given_to = h->slot.number + 1; /* before the end of the slot, at which the launcher looks for it */
 		send_held(h);
@@ -592,7 +641,9 @@ static void hold(struct holder *h)
 		on[ON_MEMORY] = (struct pollfd){.fd = v1 ? h->groups.own.oom_event : h->events, .events = v1 ? POLLIN : POLLPRI};
 		for (int i = 0; i < PLACES_MAX; i++)
 			on[ON_SLOTS + i] = (struct pollfd){.fd = h->attached[i].socket, .events = POLLIN};
-		uint64_t next = check_left(h), now = now_ns();
+		uint64_t next = check_left(h), due = decide_stays(h), now = now_ns();
+		if (due < next)
+			next = due;
 		if (h->connection < 0 && now >= h->kept_until_ns)
 			return;
 		if (h->connection < 0 && h->kept_until_ns < next)

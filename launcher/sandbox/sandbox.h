@@ -31,6 +31,9 @@ enum held_kind {
 	HELD_TAKE,     /* from the attached slot: asks for a leaf */
 	HELD_STARTED,  /* from the attached slot: the program in the leaf was started, or will not be */
 	HELD_GIVE,     /* from the attached slot: it no longer uses the leaf */
+	HELD_LEFT,     /* from the attached slot: its client has left a step that may go on */
+	HELD_STAY,     /* the answer of the holder: its client has left as well, so the step goes on; or */
+	HELD_ENDS,     /* it does not */
 	HELD_JOIN,     /* from the attached slot, first: asks for HELD_BOX */
 	HELD_REJOIN,   /* from the attached slot, first: its connection, which becomes that of the holder */
 	HELD_REJOINED, /* the answer of the holder, with `err` if it does not take the connection */
@@ -40,7 +43,7 @@ struct held_message {
 	uint32_t kind;
 	int32_t leaf;      /* HELD_LEAF, HELD_GIVE */
 	int32_t err;       /* HELD_LEAF, HELD_REJOINED: the errno if there is no leaf, or if the connection is not taken; otherwise 0 */
-	uint32_t number;   /* HELD_REJOIN: of the attached slot, among all processes that serve connections */
+	uint32_t number;   /* HELD_REJOIN: of the attached slot, HELD_STAY: of the holder, among all processes that serve connections */
 	uint32_t left;     /* HELD_GIVE: the leaf has processes that run on */
 	uint32_t reusable; /* HELD_GIVE: the leaf may serve another execution */
 	uint32_t while_frozen; /* HELD_TAKE: for a step that runs while all other processes of the sandbox are stopped */

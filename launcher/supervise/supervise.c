@@ -96,6 +96,8 @@ static bool is_paced(const struct watch *w, int stream)
 /* Nothing waits for a client that has left, and the end of a run is not paced: what is beyond these limits is counted and discarded. */
 static uint64_t output_limit(const struct watch *w, int stream)
 {
+	if (w->client->stays)
+		return 0;
 	if (!is_paced(w, stream))
 		return w->request->number[stream == 0 ? KEY_STDOUT_BYTES : KEY_STDERR_BYTES];
 	return w->client->connection < 0 ? 0 : w->paced_limit;
@@ -800,6 +802,19 @@ void client_left(struct client *c)
 	c->connection = -1; /* otherwise poll would return at once until the programs have ended */
 }
 
+/* The client has closed its connection. A step can go on without it, which the holder of the sandbox decides. */
+static void lose_client(struct watch *w)
+{
+	struct client *c = w->client;
+	if (!c->on_left || w->state != RUNNING) {
+		client_left(c);
+		return;
+	}
+	c->connection = -1;
+	c->on_left(c->context);
+	c->on_left = NULL;
+}
+
 static void serve_client(struct watch *w, int programs, short events)
 {
 	struct client *c = w->client;
@@ -809,7 +824,10 @@ static void serve_client(struct watch *w, int programs, short events)
 		shutdown(c->connection, SHUT_RDWR);
 		disconnected = true;
 	}
-	if (disconnected)
+	/* A client that closes only its sending side ends the step. */
+	if (disconnected && (events & POLLHUP))
+		lose_client(w);
+	else if (disconnected)
 		client_left(c);
 	for (int i = 0; i < programs && (*c->stopping || c->left); i++)
 		kill_for(&w[i], KILL_CLIENT);
@@ -819,11 +837,17 @@ static void serve_client(struct watch *w, int programs, short events)
 static void serve_holder(struct watch *w)
 {
 	struct client *c = w->client;
-	int told = c->on_holder(c->holder);
+	int told = c->on_holder(c->context, c->holder);
 	if (told == HOLDER_PAUSED && w->state == RUNNING)
 		pause_limits(w, now_ns());
 	else if (told == HOLDER_RESUMED)
 		resume_limits(w, now_ns());
+	else if (told == HOLDER_STAY && !c->left)
+		c->stays = true;
+	else if (told == HOLDER_ENDS)
+		client_left(c);
+	if (c->stays)
+		queue_free(c->out);
 	if (told >= 0)
 		return;
 	c->holder = -1;
@@ -837,7 +861,7 @@ static void send_output(struct watch *w)
 	bool waits = c->connection >= 0 && !queue_empty(c->out);
 	const bool at_once = c->input || c->holder >= 0;
 	if (waits && (c->sending || at_once) && queue_flush(c->out, c->connection) < 0)
-		client_left(c);
+		lose_client(w);
 	waits = c->connection >= 0 && !queue_empty(c->out);
 	c->sending = waits && (c->sending || at_once);
 	if (!waits)

@@ -13,14 +13,19 @@ struct input {
 	unsigned signal;   /* a signal that waits for the exec; 0: none */
 };
 
-enum { HOLDER_PAUSED = 1, HOLDER_RESUMED = 2 };
+enum { HOLDER_PAUSED = 1, HOLDER_RESUMED, HOLDER_STAY, HOLDER_ENDS };
 
 /* The client whose step is supervised. */
 struct client {
 	int connection;                  /* -1: there is none, or the client has left */
 	int holder;                      /* in a sandbox: the connection to its holder; otherwise -1 */
-	/* Reads a message of the holder. Returns 0, HOLDER_PAUSED or HOLDER_RESUMED, or -1 if the sandbox ends. */
-	int (*on_holder)(int holder);
+	/*
+	 * Reads a message of the holder. Returns 0, HOLDER_PAUSED or HOLDER_RESUMED, or -1 if the sandbox ends. After on_left(), HOLDER_STAY says that the
+	 * step goes on without a client, its output being discarded, and HOLDER_ENDS that it does not.
+	 */
+	int (*on_holder)(void *context, int holder);
+	void (*on_left)(void *context);  /* called once if the client closes its connection; NULL: the step ends with its client */
+	bool stays;                      /* the step goes on without a client */
 	bool left;                       /* the client has left, so the programs are ended */
 	struct queue *out;               /* frames for the client, with those of the first program */
 	struct input *input;             /* of a step with LIVE_STDIN; otherwise NULL */

@@ -291,7 +291,7 @@ export class HeldSandbox {
     void this.#connection.send([encodeRaw("KEEP", Buffer.alloc(0))]);
   }
 
-  /** Leaves a kept sandbox to the launcher. What runs through attached slots is killed, and all other programs are stopped. */
+  /** Leaves a kept sandbox to the launcher. What runs through attached slots is killed unless its processes may stay; all programs are stopped. */
   leave(): void {
     this.#ending = true;
     for (const slot of this.#slots) slot.close();

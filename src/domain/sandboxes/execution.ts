@@ -168,6 +168,15 @@ export function newExecution(sandbox: Sandbox, number: number, request: Executio
   };
 }
 
+/** Whether the programs of an execution go on at a restart of the service, when the execution itself ends. */
+export function outlivesRestart({ background, hasTerminal }: Pick<Execution, "background" | "hasTerminal">): boolean {
+  return background && !hasTerminal;
+}
+
 /** The message of an execution that ran when the process that had its sandbox ended or was stopped, and the sandbox stayed. */
-export const RESTARTED_MESSAGE =
-  "the service was restarted while the execution ran, and what it did is not known; the sandbox goes on";
+export function restartedMessage(execution: Pick<Execution, "background" | "hasTerminal">): string {
+  const programs = outlivesRestart(execution)
+    ? "its programs go on within its limits, but not its output"
+    : "it was killed";
+  return `the service was restarted while the execution ran: ${programs}, and its end is not known`;
+}

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from "kysely";
 import { internalError, type Outcome } from "../../domain/outcome.ts";
-import { type Execution, RESTARTED_MESSAGE } from "../../domain/sandboxes/execution.ts";
+import { type Execution, restartedMessage } from "../../domain/sandboxes/execution.ts";
 import type { Sandbox } from "../../domain/sandboxes/sandbox.ts";
 import { toExecutionRecord, toSandboxRecord } from "../../domain/sandboxes/sandbox-record.ts";
 import { isLive } from "../access/key-rows.ts";
@@ -16,8 +16,6 @@ type Trx = Transaction<Schema>;
 
 /** The outcome of an execution whose sandbox was lost. */
 const LOST = internalError("the sandbox ended while the execution ran, and what it did is not known");
-/** The outcome of an execution that ran when the process that had its sandbox ended. */
-const RESTARTED = internalError(RESTARTED_MESSAGE);
 
 /**
  * Adds a sandbox, or says why not. It reads the key, the account and its tier again, in the transaction that adds the row: what an account
@@ -120,7 +118,7 @@ export async function endSandboxes(
     if (!row) continue;
     const sandbox = toSandbox(row);
     await dropExecutions(trx, seq, drop);
-    isAnnounced = (await endRunning(trx, row, LOST, endedAtMs)) || isAnnounced;
+    isAnnounced = (await endRunning(trx, row, () => LOST, endedAtMs)) || isAnnounced;
     isAnnounced = (await announceSandbox(trx, sandbox, endedAtMs)) || isAnnounced;
     ended.push(sandbox);
   }
@@ -128,7 +126,12 @@ export async function endSandboxes(
 }
 
 /** Ends the executions of a sandbox that still run. @returns whether a delivery was added. */
-async function endRunning(trx: Trx, sandbox: Row<"sandboxes">, outcome: Outcome, nowMs: number): Promise<boolean> {
+async function endRunning(
+  trx: Trx,
+  sandbox: Row<"sandboxes">,
+  outcomeOf: (execution: Execution) => Outcome,
+  nowMs: number,
+): Promise<boolean> {
   let isAnnounced = false;
   const running = await trx
     .selectFrom("executions")
@@ -137,7 +140,8 @@ async function endRunning(trx: Trx, sandbox: Row<"sandboxes">, outcome: Outcome,
     .where("completed_at", "is", null)
     .execute();
   for (const one of running) {
-    const execution: Execution = { ...toExecution(sandbox, one), status: "error", completedAtMs: nowMs, outcome };
+    const ran = toExecution(sandbox, one);
+    const execution: Execution = { ...ran, status: "error", completedAtMs: nowMs, outcome: outcomeOf(ran) };
     isAnnounced = (await storeEnd(trx, sandbox.seq, execution)) || isAnnounced;
   }
   return isAnnounced;
@@ -161,7 +165,7 @@ export async function takeOverSandbox(
     .returningAll()
     .executeTakeFirst();
   if (!row) return { value: null, notifications: [] };
-  const isAnnounced = await endRunning(trx, row, RESTARTED, nowMs);
+  const isAnnounced = await endRunning(trx, row, (one) => internalError(restartedMessage(one)), nowMs);
   const tier = await trx
     .selectFrom("accounts")
     .innerJoin("tiers", "tiers.name", "accounts.tier")

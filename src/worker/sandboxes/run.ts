@@ -4,7 +4,8 @@ import {
   EXECUTION_BOUNDS,
   EXECUTION_SIGNALS,
   type Execution,
-  RESTARTED_MESSAGE,
+  outlivesRestart,
+  restartedMessage,
   type SignalName,
 } from "../../domain/sandboxes/execution.ts";
 import type { ExecutionEvent, RunningExecution } from "../../domain/sandboxes/host.ts";
@@ -115,12 +116,21 @@ export class Run implements RunningExecution {
     await this.ended;
   }
 
-  /** Kills it, and says why in its record. `restart`: its process stops, and the sandbox goes on without it. */
-  killFor(reason: Killed | "restart"): void {
+  /** Kills it, and says why in its record. */
+  killFor(reason: Killed): void {
     if (this.#state === "ended") return;
     this.#killedFor ??= reason;
     this.#killed.resolve();
     if (this.#isStepRunning) this.#options.taken.box.kill();
+  }
+
+  /** The process stops, and leaves the sandbox to the next one. The programs of some executions go on when their connection closes; others are killed. */
+  leave(): void {
+    if (this.#state === "ended") return;
+    this.#killedFor ??= "restart";
+    this.#killed.resolve();
+    const goesOn = this.#state === "running" && outlivesRestart(this.#execution);
+    if (this.#isStepRunning && !goesOn) this.#options.taken.box.kill();
   }
 
   #mustRun(): void {
@@ -173,7 +183,7 @@ export class Run implements RunningExecution {
     const after = last && last.oomKills > 0 ? await oomKills.read() : before;
     const outcome =
       this.#killedFor === "restart"
-        ? internalError(RESTARTED_MESSAGE)
+        ? internalError(restartedMessage(this.#execution))
         : isClean
           ? executionOutcome(reports, {
               killedFor: reasonOf(this.#killedFor),

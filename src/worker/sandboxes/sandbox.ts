@@ -8,6 +8,7 @@ import {
   type Execution,
   type ExecutionRequest,
   newExecution,
+  outlivesRestart,
 } from "../../domain/sandboxes/execution.ts";
 import type { SandboxFiles } from "../../domain/sandboxes/files.ts";
 import type {
@@ -340,7 +341,7 @@ export class LivingSandbox implements SandboxHandle {
   }
 
   /**
-   * Leaves the sandbox to the next process, which takes it over. What runs is killed, and ends as lost by the platform. It resolves when that is durable.
+   * Leaves the sandbox to the next process, which takes it over. What runs ends as lost by the platform, but some programs go on. It resolves when that is durable.
    */
   async leave(): Promise<void> {
     if (this.#ending) {
@@ -352,10 +353,12 @@ export class LivingSandbox implements SandboxHandle {
     this.#options.account.idle.delete(this.#fileClient.endIdle);
     this.#attachments.close();
     this.#fileClient.close();
-    for (const run of this.#runs.values()) run.killFor("restart");
+    for (const run of this.#runs.values()) run.leave();
     await inTime(this.#changes, CHANGE_MS);
-    await inTime(Promise.all([...this.#runs.values()].map(({ ended }) => ended)), REPORTS_MS);
+    const killed = [...this.#runs.values()].filter(({ execution }) => !outlivesRestart(execution));
+    await inTime(Promise.all(killed.map(({ ended }) => ended)), REPORTS_MS);
     this.#options.box.leave();
+    await inTime(Promise.all([...this.#runs.values()].map(({ ended }) => ended)), REPORTS_MS);
   }
 
   /** Looks at the clocks of the sandbox, and ends it if one of them says so. @param nowMs since the epoch. @param steadyMs of performance.now(). */

@@ -158,6 +158,9 @@ test("a restart keeps files and servers; a service that is gone for good leaves 
   const id = await first.create();
   await first.output(id, "echo kept > note");
   await first.execute(id, "(while true; do date +%s.%N > beat; sleep 0.05; done) >/dev/null 2>&1 &", true);
+  // A server in the foreground of its execution, which writes to its output, and another program that is not in the background.
+  const server = await first.execute(id, "while true; do echo request; date +%s.%N > served; sleep 0.05; done", true);
+  const command = await first.execute(id, "echo $$ > command; sleep 600");
   await sleep(300);
   assert.equal(await first.stop(), 0);
   const second = await services.start(false);
@@ -165,7 +168,19 @@ test("a restart keeps files and servers; a service that is gone for good leaves 
   const beat = () => second.output(id, "cat beat");
   const before = await beat();
   await sleep(300);
-  assert.notEqual(await beat(), before, "the server goes on");
+  assert.notEqual(await beat(), before, "the program that was left goes on");
+  const served = await second.output(id, "cat served");
+  await sleep(300);
+  assert.notEqual(await second.output(id, "cat served"), served, "the server goes on");
+  assert.equal(await second.output(id, "kill -0 $(cat command) 2>/dev/null || echo gone"), "gone\n");
+  for (const [number, message] of [
+    [server, /its programs go on/],
+    [command, /it was killed/],
+  ] as const) {
+    const ended = await second.outcome(id, number);
+    assert.equal(ended.verdict, "IE");
+    assert.match(ended.message ?? "", message);
+  }
   assert.deepEqual(await second.state(id), { state: "running", reason: null });
   assert.equal(await second.stop(), 0, "this one does not leave its sandboxes");
   assert.ok(isWithoutSandboxes());

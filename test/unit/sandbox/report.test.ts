@@ -17,10 +17,11 @@ const decode = (values: Values = {}, left: Values = {}, output = NOTHING) =>
   decodeReport(HELLO, entries(ended(values)), entries(torn(left)), output);
 
 test("a slot's hello is decoded", () => {
-  const values = { BUILD: "b1", SLOT: 3, PRESSURE: 1, KERNEL: "6.1.0 x86_64" };
+  const values = { BUILD: "b1", SLOT: 3, LAUNCHER: "0123456789abcdef", PRESSURE: 1, KERNEL: "6.1.0 x86_64" };
   assert.deepEqual(decodeHello(entries(hello(values))), {
     build: "b1",
     slot: 3,
+    launcher: "0123456789abcdef",
     backend: "cgroup_v2",
     signalSource: "bpf",
     pressure: true,
