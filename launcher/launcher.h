@@ -8,6 +8,9 @@
 #include "cgroup/cgroup.h"
 #include "cgroup/sandboxes.h"
 #include "cpus.h"
+#include "locks.h"
+#include "loopback.h"
+#include "seccomp.h"
 
 /*
  * What the processes that serve connections tell the launcher, which reads no message. It is in memory that all of them share, and that no process of a box
@@ -36,6 +39,8 @@ struct launcher {
 	int sockets;    /* a directory for the sockets between holders and attached slots, in a file system that is mounted nowhere; -1: none */
 	int proc;       /* the host's /proc, opened before the root was changed */
 	int signal_map; /* the BPF map of signals.h; -1: the kernel does not permit it, so no signals are counted */
+	struct loopback loopback; /* sockets in sandboxes */
+	struct locks locks; /* in sandboxes */
 	struct cpus *cpus;
 	char kernel[96];
 	uint64_t lookup_ns; /* the time of a look-up of a file name before any box has run (supervise/rename-lock.c) */
@@ -46,6 +51,12 @@ enum { SLOTS_MAX = 1024, HOLDERS_MAX_NUMBER = 1024, ATTACHED_CONNECTIONS_MAX = 1
 static inline size_t notes_size(const struct launcher *l)
 {
 	return (l->slots + l->holders + l->attached) * sizeof *l->notes;
+}
+
+/* The columns of seccomp.def for programs in sandboxes. */
+static inline unsigned sandbox_columns(const struct launcher *l)
+{
+	return SECCOMP_SANDBOX | (l->loopback.counts >= 0 ? SECCOMP_LOOPBACK : 0) | (l->locks.sandboxes >= 0 ? SECCOMP_LOCKS : 0);
 }
 
 /* Opens a file of the host's /proc for reading. Returns -1 with errno on failure. */

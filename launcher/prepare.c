@@ -104,7 +104,7 @@ void init_launcher(struct launcher *l, const char *instance, uid_t uid_base, uns
 	name_launcher(l);
 	l->uid_base = uid_base;
 	l->slots = slots;
-	l->signal_map = -1;
+	l->signal_map = l->loopback.counts = l->locks.sandboxes = -1;
 	l->sockets = -1;
 	l->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	l->lookup_ns = baseline_lookup_ns(l->proc);
@@ -145,6 +145,9 @@ static int keep_capabilities(const struct launcher *l, struct failure *f)
 	 */
 	if (l->holders)
 		most[CAP_TO_INDEX(CAP_FOWNER)].permitted |= CAP_TO_MASK(CAP_FOWNER);
+	/* Holders raise the loopback interface of their sandbox, and drop this as well. */
+	if (l->loopback.counts >= 0)
+		most[CAP_TO_INDEX(CAP_NET_ADMIN)].permitted |= CAP_TO_MASK(CAP_NET_ADMIN);
 	if (syscall(__NR_capget, &header, now) < 0)
 		return fail(f, "capabilities", "read");
 	if (l->holders && !(now[CAP_TO_INDEX(CAP_FOWNER)].permitted & CAP_TO_MASK(CAP_FOWNER)))
@@ -262,6 +265,26 @@ static int make_socket_directory(struct launcher *l, struct failure *f)
 	return l->sockets < 0 ? fail_with(f, err, "sockets", "file system") : 0;
 }
 
+/*
+ * Loads what bounds sockets and locks in sandboxes. If the host does not permit it, sandboxes do without: their record shows that (send_held() in
+ * sandbox/holder.c).
+ */
+static void open_bounds(struct launcher *l)
+{
+	struct failure no_sockets = {0}, no_locks = {0};
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct now[2] = {{0}};
+	syscall(__NR_capget, &header, now);
+	if (!(now[CAP_TO_INDEX(CAP_NET_ADMIN)].permitted & CAP_TO_MASK(CAP_NET_ADMIN)))
+		fail_with(&no_sockets, EPERM, "capabilities", "CAP_NET_ADMIN");
+	if (no_sockets.step || loopback_open(&l->loopback, &no_sockets) < 0)
+		fprintf(stderr, "assay-launcher: sandboxes have no sockets on the loopback interface (%s %s: %s)\n", no_sockets.step, no_sockets.object,
+			strerror(no_sockets.err));
+	if (locks_open(&l->locks, &l->sandboxes, &no_locks) < 0)
+		fprintf(stderr, "assay-launcher: locks of files in sandboxes succeed without effect (%s %s: %s)\n", no_locks.step, no_locks.object,
+			strerror(no_locks.err));
+}
+
 void prepare(struct launcher *l, const char *image, unsigned slots)
 {
 	struct failure f = {0}, no_bpf = {0};
@@ -289,6 +312,8 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 		groups_close(&l->groups, l->instance);
 		die(&f);
 	}
+	if (l->holders)
+		open_bounds(l);
 	if (!l->groups.shares_cpu)
 		fprintf(stderr, "assay-launcher: no cpu controller: a box with more processes gets more CPU time\n");
 	if ((l->signal_map = signals_open(&no_bpf)) < 0)

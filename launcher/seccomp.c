@@ -22,6 +22,8 @@
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,10 +73,10 @@ static const long allowed[] = {
 #undef IN_SANDBOX
 };
 
-/* The calls that only programs in a sandbox may make. */
-static const long allowed_in_sandbox[] = {
+/* The calls that only programs in a sandbox may make, each with the column that it needs. */
+static const struct { long number; unsigned column; } allowed_in_sandbox[] = {
 #define ALLOW(...)
-#define IN_SANDBOX(name, reason) __NR_##name,
+#define IN_SANDBOX(column, name, reason) {__NR_##name, SECCOMP_##column},
 #include "seccomp.def"
 #undef ALLOW
 #undef IN_SANDBOX
@@ -93,6 +95,7 @@ enum { VALUES = 32, ALWAYS = -1 };
 /* A call is allowed if all its rules hold; otherwise the first rule that does not hold gives the errno. */
 struct rule {
 	long number;
+	unsigned column; /* the column that it needs; 0: none */
 	int when; /* the rule applies only if the argument with this index equals when_value; ALWAYS: it applies to each call */
 	uint32_t when_value;
 	int argument;
@@ -111,7 +114,7 @@ struct rule {
 #define IN_SANDBOX(...)
 static const struct rule rules[] = {
 #define RULE(name, condition, argument, kind, err, reason, ...) \
-	{__NR_##name, condition, argument, kind, err, COUNT(__VA_ARGS__), {__VA_ARGS__}},
+	{__NR_##name, SECCOMP_SUBMISSION, condition, argument, kind, err, COUNT(__VA_ARGS__), {__VA_ARGS__}},
 #define SANDBOX_RULE(...)
 #include "seccomp.def"
 #undef RULE
@@ -119,8 +122,8 @@ static const struct rule rules[] = {
 };
 static const struct rule sandbox_rules[] = {
 #define RULE(...)
-#define SANDBOX_RULE(name, condition, argument, kind, err, reason, ...) \
-	{__NR_##name, condition, argument, kind, err, COUNT(__VA_ARGS__), {__VA_ARGS__}},
+#define SANDBOX_RULE(column, name, condition, argument, kind, err, reason, ...) \
+	{__NR_##name, SECCOMP_##column, condition, argument, kind, err, COUNT(__VA_ARGS__), {__VA_ARGS__}},
 #include "seccomp.def"
 };
 #undef GROUP
@@ -233,21 +236,26 @@ static void emit_prlimit64(void)
 	emit_key(4, EPERM);
 }
 
-/* Emits all rules for the call. Returns whether there is any. */
-static bool emit_rows(const struct rule *rows, int count, long number)
+/* Emits all rules for the call that need this column. */
+static void emit_rows(const struct rule *rows, int count, long number, unsigned column)
 {
-	bool any = false;
-	for (int i = 0; i < count; i++) {
-		if (rows[i].number != number)
-			continue;
-		(rows[i].kind == BELOW ? emit_below : emit_rule)(&rows[i]);
-		any = true;
-	}
-	return any;
+	for (int i = 0; i < count; i++)
+		if (rows[i].number == number && rows[i].column == column)
+			(rows[i].kind == BELOW ? emit_below : emit_rule)(&rows[i]);
+}
+
+/* Of the columns that rules for the call need, finds the last one that there is; 0 if there is none. */
+static unsigned column_of(long number, unsigned columns)
+{
+	unsigned last = 0;
+	for (int i = 0; i < SANDBOX_RULES; i++)
+		if (sandbox_rules[i].number == number && sandbox_rules[i].column & columns && sandbox_rules[i].column > last)
+			last = sandbox_rules[i].column;
+	return last;
 }
 
 /* Emits the instructions for a call whose outcome is BY_RULES: it must have the key if it is KEYED, and otherwise all its rules must hold. */
-static void emit_rules(long number, enum seccomp_column whose)
+static void emit_rules(long number, unsigned columns)
 {
 	if (number == __NR_prlimit64) {
 		emit_prlimit64();
@@ -258,8 +266,11 @@ static void emit_rules(long number, enum seccomp_column whose)
 			emit_key(refused[i].arguments, refused[i].err);
 			return;
 		}
-	if (whose != SECCOMP_SANDBOX || !emit_rows(sandbox_rules, SANDBOX_RULES, number))
-		emit_rows(rules, RULES, number);
+	unsigned column = column_of(number, columns);
+	if (column)
+		emit_rows(sandbox_rules, SANDBOX_RULES, number, column);
+	else
+		emit_rows(rules, RULES, number, SECCOMP_SUBMISSION);
 	emit(PASS);
 }
 
@@ -267,7 +278,7 @@ static void emit_rules(long number, enum seccomp_column whose)
 enum { ALLOWED = -1, BY_RULES = -2 };
 static int outcome[CALLS];
 
-static void decide_outcomes(enum seccomp_column whose)
+static void decide_outcomes(unsigned columns)
 {
 	for (int number = 0; number < CALLS; number++)
 		outcome[number] = ENOSYS;
@@ -280,11 +291,11 @@ static void decide_outcomes(enum seccomp_column whose)
 	for (int i = 0; i < RULES; i++)
 		if (rules[i].number >= 0)
 			outcome[rules[i].number] = BY_RULES;
-	for (int i = 0; i < SANDBOX_CALLS && whose == SECCOMP_SANDBOX; i++)
-		if (allowed_in_sandbox[i] >= 0)
-			outcome[allowed_in_sandbox[i]] = ALLOWED;
-	for (int i = 0; i < SANDBOX_RULES && whose == SECCOMP_SANDBOX; i++)
-		if (sandbox_rules[i].number >= 0)
+	for (int i = 0; i < SANDBOX_CALLS; i++)
+		if (allowed_in_sandbox[i].number >= 0 && allowed_in_sandbox[i].column & columns)
+			outcome[allowed_in_sandbox[i].number] = ALLOWED;
+	for (int i = 0; i < SANDBOX_RULES; i++)
+		if (sandbox_rules[i].number >= 0 && sandbox_rules[i].column & columns)
 			outcome[sandbox_rules[i].number] = BY_RULES;
 	outcome[__NR_prlimit64] = BY_RULES;
 }
@@ -333,20 +344,20 @@ static void begin(void)
 	emit(LOAD(offsetof(struct seccomp_data, nr)));
 }
 
-int seccomp_prepare(enum seccomp_column whose, struct failure *f)
+int seccomp_prepare(unsigned columns, struct failure *f)
 {
 	if (getrandom(&seccomp_key, sizeof seccomp_key, 0) != sizeof seccomp_key)
 		return fail(f, "seccomp", "random number");
 	seccomp_key &= INT64_MAX >> 1; /* discard_output() passes it as a length */
 	begin();
 	/* The last range has no end. It refuses newer calls, calls through the x32 entry, and numbers that no table has. */
-	decide_outcomes(whose);
+	decide_outcomes(columns);
 	int count = find_ranges();
 	emit_tree(ranges, count);
 	for (int i = 0; i < count; i++)
 		if (outcome[ranges[i].first] == BY_RULES && length < INSTRUCTIONS_MAX) {
 			program[ranges[i].leaf].k = (uint32_t)(length - ranges[i].leaf - 1);
-			emit_rules(ranges[i].first, whose);
+			emit_rules(ranges[i].first, columns);
 		}
 	if (length > INSTRUCTIONS_MAX || jump_too_long)
 		return fail_with(f, ENOSPC, "seccomp", "filter of %u instructions", length);

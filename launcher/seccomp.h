@@ -9,10 +9,13 @@
 
 #define SECCOMP_POLICY "builtin-deny"
 
-/* Whose programs a filter is for. Those in a sandbox may make a few more calls (IN_SANDBOX in seccomp.def). */
-enum seccomp_column { SECCOMP_SUBMISSION, SECCOMP_SANDBOX };
-/* Builds the filter, with a new key. Returns -1 with the failure if that is not possible. */
-int seccomp_prepare(enum seccomp_column whose, struct failure *f);
+/*
+ * Whose programs a filter is for. Those in a sandbox may make a few more calls (IN_SANDBOX in seccomp.def), and where sockets on the loopback interface
+ * or locks are bounded (loopback.h, locks.h), those that need these: the columns are bits.
+ */
+enum { SECCOMP_SUBMISSION = 0, SECCOMP_SANDBOX = 1, SECCOMP_LOOPBACK = 2, SECCOMP_LOCKS = 4 };
+/* Builds the filter of the columns, with a new key. Returns -1 with the failure if that is not possible. */
+int seccomp_prepare(unsigned columns, struct failure *f);
 /*
  * Installs the filter in the calling process, which must have CAP_SYS_ADMIN or no_new_privs. Each call needs a seccomp_prepare()
  * before it, because this function erases the filter that was built. Returns -1 with errno on failure.

@@ -380,6 +380,8 @@ static bool sweep_dead_slots(struct launcher *l, struct slot_process *processes,
 		char *token = token_of(kinds, i);
 		if (token && token[0]) {
 			unlinkat(l->sockets, token, 0);
+			if (l->locks.sandboxes >= 0)
+				locks_forget(&l->locks, i - kinds[HOLDERS].first);
 			left += sandbox_remove(&l->sandboxes.below, i - kinds[HOLDERS].first, SWEEP_TIMEOUT_MS);
 		}
 		if (left == 0) {

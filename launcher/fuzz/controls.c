@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	run = (struct run){.box = &box, .program = PROGRAM, .leaf = &leaf};
 	controls_read(&slot, &run);
 	for (int c = 0; c < CONTROL_COUNT; c++)
-		EXPECT(!run.control[c] == (c == CONTROL_memory_limit || c == CONTROL_process_limit || c == CONTROL_resource_limits));
+		EXPECT(!run.control[c] == (c == CONTROL_memory_limit || c == CONTROL_process_limit || c == CONTROL_resource_limits || c == CONTROL_loopback_only));
 	for (int i = 0; i < NAMESPACES; i++)
 		EXPECT(!control_applied(&run, namespaces[i].control));
 	EXPECT(control_applied(&run, CONTROL_cgroup_membership) == (lines(text[1], "", "/s0-b1") == TREES) || strlen(text[1]) > 4000);

@@ -17,9 +17,18 @@
 
 const char *const control_name[CONTROL_COUNT] = {
 #define CONTROL(name) [CONTROL_##name] = #name,
+#define SANDBOX_CONTROL(name) CONTROL(name)
 #include "controls.def"
 #undef CONTROL
+#undef SANDBOX_CONTROL
 };
+
+static bool in_sandbox(const struct run *run) { return run->box && run->box->terminals >= 0; }
+
+bool control_belongs(const struct run *run, enum control control)
+{
+	return in_sandbox(run) || control != CONTROL_loopback_only;
+}
 
 /*
  * The root of a sandbox can be written. In place of read_only_root, its control says that the image below its own layer cannot. A run that was
@@ -27,7 +36,7 @@ const char *const control_name[CONTROL_COUNT] = {
  */
 const char *control_name_of(const struct run *run, enum control control)
 {
-	return control == CONTROL_read_only_root && run->box && run->box->terminals >= 0 ? "own_upper" : control_name[control];
+	return control == CONTROL_read_only_root && in_sandbox(run) ? "own_upper" : control_name[control];
 }
 
 void control_note(struct run *run, enum control control, const char *why_missing)
@@ -44,7 +53,7 @@ bool controls_applied(const struct run *run)
 {
 	bool all = true;
 	for (int c = 0; c < CONTROL_COUNT; c++)
-		all = all && control_applied(run, c);
+		all = all && (control_applied(run, c) || !control_belongs(run, c));
 	return all;
 }
 
@@ -221,8 +230,35 @@ static void read_mounts(const struct slot *s, struct run *run)
 	control_note(run, CONTROL_restricted_proc, restricted ? NULL : "/proc shows or allows more than it should");
 }
 
+/* Counts the lines of a text after the first `skipped` ones that do not name the loopback interface. */
+static int lines_without(const char *text, const char *interface, int skipped)
+{
+	int count = 0;
+	for (const char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+		char copy[512];
+		snprintf(copy, sizeof copy, "%.*s", (int)(end - line), line);
+		count += skipped-- <= 0 && !strstr(copy, interface);
+	}
+	return count;
+}
+
+/* A sandbox may have sockets of the Internet protocols, so its namespace must have no way to another one. read_proc() begins with a line end. */
+static void read_network(const struct slot *s, struct run *run)
+{
+	const char *interfaces = read_proc(s, run->program, "net/dev");
+	bool only = strstr(interfaces, " lo:") && lines_without(interfaces, " lo:", 3) == 0;
+	/* IPv4 lists routes but those to own addresses. IPv6, which can be missing, lists all. */
+	const char *routes = read_proc(s, run->program, "net/route");
+	const char *header = strstr(routes, "\nIface"), *end = header ? strchr(header + 1, '\n') : NULL;
+	only = only && end && !end[1];
+	only = only && lines_without(read_proc(s, run->program, "net/ipv6_route"), " lo", 1) == 0;
+	control_note(run, CONTROL_loopback_only, only ? NULL : "there is another interface, or a route");
+}
+
 void controls_read(const struct slot *s, struct run *run)
 {
+	if (in_sandbox(run))
+		read_network(s, run);
 	read_namespaces(s, run);
 	read_status(s, run);
 	read_membership(s, run);

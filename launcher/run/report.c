@@ -74,6 +74,8 @@ void outcome_report(const struct run *run, struct queue *out)
 		queue_int(out, KEY_SENT_SIGNAL, o->sent_signal);
 	for (int c = 0; c < CONTROL_COUNT; c++) {
 		char text[160];
+		if (!control_belongs(run, c))
+			continue;
 		snprintf(text, sizeof text, "%s: %s", control_name_of(run, c), run->control[c] ? run->control[c] : "was not read");
 		if (control_applied(run, c))
 			queue_text(out, KEY_CONTROL, control_name_of(run, c));

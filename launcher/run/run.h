@@ -15,8 +15,10 @@ enum { SANDBOX_INPUT_PIPE_BYTES = 64 * 1024 };
 
 enum control {
 #define CONTROL(name) CONTROL_##name,
+#define SANDBOX_CONTROL(name) CONTROL(name)
 #include "controls.def"
 #undef CONTROL
+#undef SANDBOX_CONTROL
 	CONTROL_COUNT
 };
 
@@ -160,6 +162,8 @@ bool control_applied(const struct run *run, enum control control);
 /* Whether all controls hold. */
 bool controls_applied(const struct run *run);
 extern const char *const control_name[CONTROL_COUNT];
+/* Whether a run of this kind has the control. */
+bool control_belongs(const struct run *run, enum control control);
 /* The name of the control in reports about this run, which is another one in a sandbox (controls.def). */
 const char *control_name_of(const struct run *run, enum control control);
 

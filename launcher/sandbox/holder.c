@@ -39,6 +39,7 @@ enum {
 	POLL_KILL_MS = 20, PROGRESS_TIMEOUT_MS = 2000, PROCESSES_TIMEOUT_MS = 30000,
 	LEFT_CHECK_MS = 50,        /* how often processes that were left are looked at; the checks take at most 1/LEFT_CHECK_SHARE of the time */
 	LEFT_CHECK_SHARE = 20,
+	LOCK_CHECK_MS = 250,       /* how often the locks are looked at while programs may run */
 	WALKABLE_MEMORY_BYTES = 1 << 30, /* their bound of page tables: as walkableBytes() there, for all tasks of the sandbox */
 	KERNEL_LEAST_BYTES = 48 << 20, KERNEL_SHARE = 8, /* their bound of kernel memory: as kernelBytes() in src/sandbox/step.ts */
 };
@@ -70,6 +71,7 @@ struct holder {
 	uint64_t oom_events; /* v2: of the group itself, as last seen */
 	int left;            /* leaves with processes that were left, at the last check */
 	uint64_t left_check_at; /* when the next check is due */
+	uint64_t shared_locks, lock_check_at; /* for locks_exceeded(); when the next check is due */
 	bool paused, lost;   /* `lost`: the init of the sandbox has ended, or its programs cannot be stopped without a client */
 	bool frozen;         /* between FREEZE and THAW: the leaves are stopped one by one, so that another one can run */
 	bool kept;           /* the sandbox outlives its connection */
@@ -107,6 +109,10 @@ static int make_sandbox(struct holder *h, struct failure *f)
 	char path[32];
 	if (sandbox_make(&h->groups, &s->launcher->sandboxes.below, h->number, h->limits.memory, h->limits.processes, f) < 0)
 		return -1;
+	if (s->launcher->loopback.counts >= 0 && loopback_limit(&s->launcher->loopback, &h->groups, h->limits.memory, f) < 0)
+		return -1;
+	if (s->launcher->locks.sandboxes >= 0 && locks_permit(&s->launcher->locks, &h->groups, s->launcher->holders, h->number, f) < 0)
+		return -1;
 	h->cpu_tasks = sandbox_cpu_tasks(&h->groups);
 	h->events = sandbox_open_events(&h->groups);
 	s->cpu_group_tasks = h->cpu_tasks;
@@ -120,7 +126,7 @@ static int make_sandbox(struct holder *h, struct failure *f)
 	if (sandbox_proc_uncovered(h->proc) != 0)
 		return fail_with(f, EPERM, "mount", "/proc of the sandbox shows something of the machine");
 	h->covered_ns = now_ns();
-	return slot_confine(SECCOMP_SANDBOX, f);
+	return slot_confine(sandbox_columns(s->launcher), f);
 }
 
 /* Parks a program in the sandbox, reads which controls hold for it, and ends it. */
@@ -158,6 +164,25 @@ static const char *limits_missing(const struct holder *h)
 	return same ? NULL : "reads back differently";
 }
 
+/* Reports what only some hosts permit (prepare.c), if the sandbox has it. */
+static void send_bound(struct holder *h, const char *name, bool there, bool confirmed)
+{
+	char text[64];
+	snprintf(text, sizeof text, "%s: cannot be read back", name);
+	if (there)
+		queue_text(&h->out, confirmed ? KEY_HELD_CONTROL : KEY_HELD_MISSING, confirmed ? name : text);
+}
+
+static void send_bounds(struct holder *h)
+{
+	const struct launcher *l = h->slot.launcher;
+	struct loopback_counts sockets;
+	struct lock_counts locks;
+	bool has_sockets = l->loopback.counts >= 0, has_locks = l->locks.sandboxes >= 0;
+	send_bound(h, "socket_limit", has_sockets, has_sockets && loopback_read(&l->loopback, &h->groups, &sockets) == 0 && sockets.most_ends > 0);
+	send_bound(h, "lock_limit", has_locks, has_locks && locks_read(&l->locks, &h->groups, &locks) == 0 && locks.most > 0);
+}
+
 static void send_held(struct holder *h)
 {
 	const char *missing = limits_missing(h);
@@ -169,12 +194,15 @@ static void send_held(struct holder *h)
 	queue_text(&h->out, KEY_TOKEN, h->token);
 	for (int c = 0; c < CONTROL_COUNT; c++) {
 		char text[160];
+		if (!control_belongs(&h->run, c))
+			continue;
 		snprintf(text, sizeof text, "%s: %s", control_name_of(&h->run, c), h->run.control[c] ? h->run.control[c] : "was not read");
 		if (control_applied(&h->run, (enum control)c))
 			queue_text(&h->out, KEY_HELD_CONTROL, control_name_of(&h->run, c));
 		else
 			queue_text(&h->out, KEY_HELD_MISSING, text);
 	}
+	send_bounds(h);
 	queue_frame_end(&h->out);
 }
 
@@ -273,9 +301,32 @@ static void join_slot(struct holder *h, struct attached *a)
 	a->joined = true;
 }
 
+/*
+ * Kills all programs of the sandbox if its locks exceed their limit although the program that made the last one was killed (locks.h). Returns when the
+ * next check is due; UINT64_MAX if no program runs. There is one before each execution as well, so that it does not end for what an earlier one has done.
+ */
+static uint64_t check_locks(struct holder *h, bool at_once)
+{
+	const struct locks *locks = &h->slot.launcher->locks;
+	bool runs = false;
+	for (int i = 0; i < SANDBOX_LEAVES_MAX; i++)
+		runs = runs || h->pool.state[i] == LEAF_TAKEN || h->pool.state[i] == LEAF_LEFT;
+	if (locks->sandboxes < 0 || (!runs && !at_once))
+		return UINT64_MAX;
+	uint64_t now = now_ns();
+	if (at_once || now >= h->lock_check_at) {
+		if (locks_exceeded(locks, &h->groups, &h->shared_locks))
+			sandbox_kill(&h->groups);
+		h->lock_check_at = now + LOCK_CHECK_MS * 1000000ull;
+	}
+	return h->lock_check_at;
+}
+
 static void give_leaf(struct holder *h, struct attached *a, bool while_frozen)
 {
 	struct held_message answer = {.kind = HELD_LEAF, .leaf = -1};
+	if (!h->paused)
+		check_locks(h, true);
 	if (a->ends)
 		answer.err = ECONNRESET;
 	else if (while_frozen && !h->frozen)
@@ -641,9 +692,11 @@ static void hold(struct holder *h)
 		on[ON_MEMORY] = (struct pollfd){.fd = v1 ? h->groups.own.oom_event : h->events, .events = v1 ? POLLIN : POLLPRI};
 		for (int i = 0; i < PLACES_MAX; i++)
 			on[ON_SLOTS + i] = (struct pollfd){.fd = h->attached[i].socket, .events = POLLIN};
-		uint64_t next = check_left(h), due = decide_stays(h), now = now_ns();
+		uint64_t next = check_left(h), due = decide_stays(h), locks = check_locks(h, false), now = now_ns();
 		if (due < next)
 			next = due;
+		if (locks < next)
+			next = locks;
 		if (h->connection < 0 && now >= h->kept_until_ns)
 			return;
 		if (h->connection < 0 && h->kept_until_ns < next)
@@ -745,6 +798,8 @@ static bool remove_sandbox(struct holder *h)
 		await_processes(h);
 	}
 	unlinkat(l->sockets, h->token, 0);
+	if (l->locks.sandboxes >= 0)
+		locks_forget(&l->locks, h->number);
 	close_fd(&h->proc);
 	if (h->box.built)
 		box_destroy(&h->slot, &h->box, &t);

@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "image-root.h"
+#include "loopback.h"
 #include "seccomp.h"
 
 /* The tmpfs of the sandbox's own files, and that of the fixed files, until the root is the sandbox's. */
@@ -239,7 +240,7 @@ static int make_sysctls(struct failure *f)
 	if (getrandom(id, sizeof id, 0) != sizeof id)
 		return fail(f, "sandbox", "random number");
 	if (make_file(FACTS, "sys/kernel/hostname", 0444, f, "assay\n") < 0 || make_file(FACTS, "sys/kernel/domainname", 0444, f, "\n") < 0 ||
-	    make_file(FACTS, "sys/net/core/somaxconn", 0444, f, "4096\n") < 0 || make_file(FACTS, "sys/crypto/fips_enabled", 0444, f, "0\n") < 0 ||
+	    make_file(FACTS, "sys/net/core/somaxconn", 0444, f, "%d\n", LOOPBACK_BACKLOG) < 0 || make_file(FACTS, "sys/crypto/fips_enabled", 0444, f, "0\n") < 0 ||
 	    make_file(FACTS, "sys/vm/swappiness", 0444, f, "60\n") < 0)
 		return -1;
 	return make_file(FACTS, "sys/kernel/random/boot_id", 0444, f,

@@ -63,7 +63,7 @@ static int open_namespaces(const struct launcher *l, int namespace_fd[LANE_NAMES
 	return 0;
 }
 
-static int lane_open(struct slot *s, struct lane *lane, uid_t uid, struct failure *f)
+static int lane_open(struct slot *s, struct lane *lane, uid_t uid, bool loopback, struct failure *f)
 {
 	lane->uid = uid;
 	int slot_fd[LANE_NAMESPACES];
@@ -72,6 +72,8 @@ static int lane_open(struct slot *s, struct lane *lane, uid_t uid, struct failur
 	if (unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0 || sethostname("assay", 5) < 0 || setdomainname("", 0) < 0 ||
 	    open_namespaces(s->launcher, lane->namespace_fd) < 0 || (lane->sockets = open_proc(s->launcher, "self/net/sockstat")) < 0)
 		return fail(f, "namespaces", "new network, ipc, uts");
+	if (loopback && loopback_enable(f) < 0)
+		return -1;
 	for (int i = 0; i < LANE_NAMESPACES; i++) {
 		if (setns(slot_fd[i], lane_namespaces[i].flag) < 0)
 			return fail(f, "namespaces", "return to %s of the slot", lane_namespaces[i].name);
@@ -106,24 +108,25 @@ static int limit_resources(void)
 	return 0;
 }
 
-/* Once for all programs, which inherit the restrictions. */
-/* Only the mounts of a sandbox need CAP_FOWNER, and only at the time when they are made. */
-static int drop_file_owner(void)
+/* Only the mounts and the network of a sandbox need these, and only at the time when they are made. */
+static int drop_makers(void)
 {
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
 	struct __user_cap_data_struct sets[2];
 	if (syscall(__NR_capget, &header, sets) < 0)
 		return -1;
 	sets[CAP_TO_INDEX(CAP_FOWNER)].permitted &= ~CAP_TO_MASK(CAP_FOWNER);
+	sets[CAP_TO_INDEX(CAP_NET_ADMIN)].permitted &= ~CAP_TO_MASK(CAP_NET_ADMIN);
 	for (int i = 0; i < 2; i++)
 		sets[i].effective = sets[i].permitted;
 	return syscall(__NR_capset, &header, sets) < 0 ? -1 : 0;
 }
 
-int slot_confine(enum seccomp_column whose, struct failure *f)
+/* Once for all programs, which inherit the restrictions. */
+int slot_confine(unsigned columns, struct failure *f)
 {
-	if (drop_file_owner() < 0)
-		return fail(f, "capabilities", "CAP_FOWNER");
+	if (drop_makers() < 0)
+		return fail(f, "capabilities", "CAP_FOWNER, CAP_NET_ADMIN");
 	/* Without a new session keyring, programs would have the launcher's. */
 	if (syscall(__NR_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
 		return fail(f, "keyring", "session");
@@ -134,7 +137,7 @@ int slot_confine(enum seccomp_column whose, struct failure *f)
 		return fail(f, "identity", "groups");
 	if (limit_resources() < 0)
 		return fail(f, "rlimit", "fixed");
-	if (seccomp_prepare(whose, f) < 0)
+	if (seccomp_prepare(columns, f) < 0)
 		return -1;
 	return seccomp_enter() < 0 ? fail(f, "seccomp", "filter") : 0;
 }
@@ -162,7 +165,7 @@ int slot_prepare_holder(struct slot *s, const struct launcher *l, unsigned numbe
 		return -1;
 	for (int i = 1; i < LANES; i++)
 		s->lane[i].in_use = true; /* there is only one */
-	if (lane_open(s, &s->lane[0], l->uid_base + l->slots * LANES + holder, f) < 0)
+	if (lane_open(s, &s->lane[0], l->uid_base + l->slots * LANES + holder, l->loopback.counts >= 0, f) < 0)
 		return -1;
 	return slot_mounts(s, s->mounts, sizeof s->mounts) < 0 ? fail(f, "mount", "list") : 0;
 }
@@ -173,7 +176,7 @@ int slot_prepare_attached(struct slot *s, const struct launcher *l, unsigned num
 		return -1;
 	if (slot_mounts(s, s->mounts, sizeof s->mounts) < 0)
 		return fail(f, "mount", "list");
-	return slot_confine(SECCOMP_SANDBOX, f);
+	return slot_confine(sandbox_columns(l), f);
 }
 
 int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, struct failure *f)
@@ -199,7 +202,7 @@ int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, stru
 	if (s->self_pid_ns < 0 || s->self_mount_ns < 0 || controls_prepare(s) < 0)
 		return fail(f, "namespaces", "open those of the slot");
 	for (int i = 0; i < LANES; i++)
-		if (lane_open(s, &s->lane[i], users[i], f) < 0)
+		if (lane_open(s, &s->lane[i], users[i], false, f) < 0)
 			return -1;
 	for (unsigned i = 0; i < RUN_LANES; i++)
 		if (run_lane_open(s, i, f) < 0)

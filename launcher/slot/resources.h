@@ -67,7 +67,7 @@ int slot_prepare(struct slot *s, const struct launcher *l, unsigned number, stru
 int slot_prepare_holder(struct slot *s, const struct launcher *l, unsigned number, unsigned holder, struct failure *f);
 int slot_prepare_attached(struct slot *s, const struct launcher *l, unsigned number, struct failure *f);
 /* Takes from the process what it does not need, and installs its filter. */
-int slot_confine(enum seccomp_column whose, struct failure *f);
+int slot_confine(unsigned columns, struct failure *f);
 /* Reads the slot's mountinfo as text. Returns -1 with errno on failure. */
 int slot_mounts(const struct slot *s, char *text, size_t size);
 /* Returns to the slot's own mount namespace from that of a box. Ends the process on failure, because a slot must not continue there. */

@@ -23,9 +23,16 @@ export const CONTROLS = [
 
 /**
  * The controls of a sandbox. Its root can be written: in place of `read_only_root`, `own_upper` says that programs write to a layer of the
- * sandbox's own, and cannot write to the image below it.
+ * sandbox's own, and cannot write to the image below it. `loopback_only`: its network has no other interface, and no route out.
  */
-export const SANDBOX_CONTROLS: readonly string[] = CONTROLS.map((name) =>
-  name === "read_only_root" ? "own_upper" : name,
-);
+export const SANDBOX_CONTROLS: readonly string[] = [
+  ...CONTROLS.map((name) => (name === "read_only_root" ? "own_upper" : name)),
+  "loopback_only",
+];
+
+/**
+ * Controls of a sandbox that need more of the kernel. Without `socket_limit`, its programs cannot open sockets of the Internet protocols; without
+ * `lock_limit`, locks of files succeed and lock nothing.
+ */
+export const SANDBOX_OPTIONAL_CONTROLS: readonly string[] = ["socket_limit", "lock_limit"];
 export type Control = (typeof CONTROLS)[number];

@@ -1475,7 +1475,7 @@ export interface SandboxEnded {
 
 export interface SandboxEvidence {
   /**
-   * The controls that confine the sandbox, each read back from the kernel before the first execution
+   * The controls that confine the sandbox, each read back from the kernel before the first execution. `socket_limit` is one of them where programs can use sockets on the loopback interface, and `lock_limit` where locks of files have an effect
    */
   controls_applied: string[] | null;
   /**

@@ -105,7 +105,7 @@ export const SANDBOX_FACTS = {
     controls_applied: sandboxFact(
       z.array(z.string()).nullable(),
       ({ evidence }) => evidence && [...evidence.controls],
-      "The controls that confine the sandbox, each read back from the kernel before the first execution",
+      "The controls that confine the sandbox, each read back from the kernel before the first execution. `socket_limit` is one of them where programs can use sockets on the loopback interface, and `lock_limit` where locks of files have an effect",
     ),
     controls_missing: sandboxFact(
       z.array(z.string()).nullable(),

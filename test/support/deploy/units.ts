@@ -16,9 +16,9 @@ export function unit(name: Unit): Map<string, string[]> {
   return directives;
 }
 
-/** The capabilities that a launcher needs when it starts: those that it keeps, one to keep the image in memory, and one for sandboxes. */
+/** The capabilities that a launcher needs when it starts: those that it keeps, one to keep the image in memory, and two for sandboxes. */
 export function startCapabilities(): string[] {
-  return [...launcherCapabilities(), "CAP_IPC_LOCK", "CAP_FOWNER"].sort();
+  return [...launcherCapabilities(), "CAP_IPC_LOCK", "CAP_FOWNER", "CAP_NET_ADMIN"].sort();
 }
 
 /** The capabilities in the launcher's own list, which it keeps. */

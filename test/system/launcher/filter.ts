@@ -33,17 +33,20 @@ export interface Toolchain {
   readonly run: readonly string[];
 }
 
+/** Columns of seccomp.def as in launcher/seccomp.h. A sandbox is `full` where its sockets and locks are bounded. */
+const COLUMNS = { submission: 0, sandbox: 1, full: 7 };
+
 /** Compiles and runs filter.c. @param whose the programs for which the filter is. */
 export function filterOf(
   { compiler, run }: Toolchain,
   directory: string,
-  whose: "submission" | "sandbox" = "submission",
+  whose: keyof typeof COLUMNS = "submission",
 ): Filter {
   const here = import.meta.dirname;
   const built = join(directory, "filter");
   const sources = [join(here, "filter.c"), join(here, "../../../launcher/failure.c")];
   execFileSync(compiler, ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-static", ...sources, "-o", built]);
-  const [first = built, ...more] = [...run, built, ...(whose === "sandbox" ? ["sandbox"] : [])];
+  const [first = built, ...more] = [...run, built, String(COLUMNS[whose])];
   return JSON.parse(execFileSync(first, more, { encoding: "utf8" })) as Filter;
 }
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { answer, filterOf } from "./filter.ts";
+import { answer, DONE, filterOf } from "./filter.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "assay-sandbox-filter-"));
 after(() => rmSync(directory, { recursive: true }));
@@ -11,8 +11,11 @@ after(() => rmSync(directory, { recursive: true }));
 const toolchain = { compiler: "gcc", run: [] };
 const submission = filterOf(toolchain, directory);
 const sandbox = filterOf(toolchain, directory, "sandbox");
+const full = filterOf(toolchain, directory, "full");
 const numbers = new Map([...submission.allowed, ...submission.refused].map(([name, number]) => [name, number]));
-const [ENOTTY, EOPNOTSUPP, ENOPROTOOPT] = [25, 95, 92];
+const [EINVAL, ENOTTY, EOPNOTSUPP, ENOPROTOOPT, EPROTONOSUPPORT, ESOCKTNOSUPPORT, EAFNOSUPPORT, EPERM] = [
+  22, 25, 95, 92, 93, 94, 97, 1,
+];
 
 const ask = (filter: typeof sandbox, name: string, ...args: number[]) =>
   answer(filter, { arch: filter.arch, number: numbers.get(name) as number, args });
@@ -60,6 +63,72 @@ test("only known options of sockets can be read", () => {
   assert.equal(ask(sandbox, "getsockopt", 0, SOL_TCP, SO_ERROR), EOPNOTSUPP);
 });
 
+test("only where their number is limited, there are sockets of TCP and UDP, and no others", () => {
+  const [STREAM, DATAGRAM, RAW, PACKET, FLAGS] = [1, 2, 3, 5, 0x80800];
+  const [UNIX, INET, INET6, NETLINK] = [1, 2, 10, 16];
+  const socket = (filter: typeof full, family: number, type: number, protocol: number) =>
+    ask(filter, "socket", family, type, protocol);
+  for (const family of [INET, INET6]) {
+    assert.equal(socket(sandbox, family, STREAM, 0), EAFNOSUPPORT);
+    for (const [type, protocol] of [
+      [STREAM, 0],
+      [STREAM, 6],
+      [DATAGRAM, 0],
+      [DATAGRAM, 17],
+      [STREAM | FLAGS, 6],
+    ] as const)
+      assert.equal(socket(full, family, type, protocol), 0, `${type} ${protocol}`);
+    for (const [type, protocol] of [
+      [STREAM, 1],
+      [STREAM, 17],
+      [STREAM | FLAGS, 17],
+      [DATAGRAM, 6],
+      [DATAGRAM, 1],
+      [STREAM, 132],
+      [STREAM, 262],
+    ] as const)
+      assert.equal(socket(full, family, type, protocol), EPROTONOSUPPORT, `${type} ${protocol}`);
+    for (const type of [RAW, PACKET, PACKET | FLAGS]) assert.equal(socket(full, family, type, 0), ESOCKTNOSUPPORT);
+  }
+  for (const type of [STREAM, DATAGRAM, PACKET]) assert.equal(socket(full, UNIX, type, 0), 0);
+  assert.equal(socket(full, UNIX, STREAM, 1), 0);
+  assert.equal(socket(full, NETLINK, DATAGRAM, 0), EAFNOSUPPORT);
+});
+
+test("sizes of buffers cannot be set where they bound what sockets hold", () => {
+  const [SOL_SOCKET, IP, TCP, UDP, IPV6] = [1, 0, 6, 17, 41];
+  const [SNDBUF, RCVBUF, PRIORITY, SNDBUFFORCE, REUSEADDR] = [7, 8, 12, 32, 2];
+  for (const option of [SNDBUF, RCVBUF]) {
+    assert.equal(ask(full, "setsockopt", 0, SOL_SOCKET, option), DONE);
+    for (const level of [IP, TCP, UDP, IPV6]) assert.equal(ask(full, "setsockopt", 0, level, option), ENOPROTOOPT);
+    assert.equal(ask(sandbox, "setsockopt", 0, SOL_SOCKET, option), 0);
+  }
+  assert.equal(ask(full, "setsockopt", 0, SOL_SOCKET, REUSEADDR), 0);
+  for (const option of [PRIORITY, SNDBUFFORCE]) assert.equal(ask(full, "setsockopt", 0, SOL_SOCKET, option), EPERM);
+  const [TOS, NODELAY, V6ONLY] = [1, 1, 26];
+  assert.equal(ask(full, "setsockopt", 0, IP, TOS), ENOPROTOOPT);
+  assert.equal(ask(full, "setsockopt", 0, TCP, NODELAY), 0);
+  assert.equal(ask(full, "setsockopt", 0, IPV6, V6ONLY), 0);
+});
+
+test("locks succeed without effect unless their number is limited", () => {
+  const [SETFL, SETLK, SETLKW, OFD_SETLK, SETLEASE, NOTIFY, O_ASYNC] = [4, 6, 7, 37, 1024, 1026, 0x2000];
+  for (const command of [SETLK, SETLKW]) {
+    assert.equal(ask(sandbox, "fcntl", 0, command), DONE);
+    assert.equal(ask(full, "fcntl", 0, command), 0);
+  }
+  assert.deepEqual(
+    [sandbox, full].map((filter) => ask(filter, "fcntl", 0, OFD_SETLK)),
+    [EINVAL, 0],
+  );
+  assert.deepEqual(
+    [sandbox, full].map((filter) => ask(filter, "flock", 0, 2)),
+    [DONE, 0],
+  );
+  for (const command of [SETLEASE, NOTIFY]) assert.equal(ask(full, "fcntl", 0, command), EINVAL);
+  assert.equal(ask(full, "fcntl", 0, SETFL, O_ASYNC), EINVAL);
+});
+
 test("everything else is refused as for submissions", () => {
   for (const name of [
     "ptrace",
@@ -74,7 +143,7 @@ test("everything else is refused as for submissions", () => {
     "userfaultfd",
     "keyctl",
   ])
-    assert.equal(ask(sandbox, name), ask(submission, name), name);
+    for (const filter of [sandbox, full]) assert.equal(ask(filter, name), ask(submission, name), name);
   for (const family of [2, 10, 16, 17, 38, 40])
     assert.notEqual(ask(sandbox, "socket", family, 1), 0, `family ${family}`);
 });

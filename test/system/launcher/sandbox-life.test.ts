@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { SANDBOX_CONTROLS } from "../../../src/domain/controls.ts";
+import { SANDBOX_CONTROLS, SANDBOX_OPTIONAL_CONTROLS } from "../../../src/domain/controls.ts";
 import { SandboxesFullError } from "../../../src/sandbox/held-sandbox.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { eventually, groupsOf, tracesLeft } from "../../support/launcher/machine.ts";
@@ -40,7 +40,7 @@ describe("a sandbox", () => {
   test("has every control, keeps its files between executions, and leaves nothing", async () => {
     const box = await hold(launcher);
     assert.deepEqual(box.controlsMissing, []);
-    assert.deepEqual([...box.controls].sort(), [...SANDBOX_CONTROLS].sort());
+    assert.deepEqual([...box.controls].sort(), [...SANDBOX_CONTROLS, ...SANDBOX_OPTIONAL_CONTROLS].sort());
     const slot = await box.attach();
     const report = await slot.run(execution("echo hello > a; mkdir /tmp/0; exit 3"));
     assert.deepEqual([report.exitCode, report.controlsMissing, report.teardown], [3, [], REMOVED]);

@@ -7,7 +7,7 @@ import { program } from "../../../src/cli/program.ts";
 import { settingsSchema } from "../../../src/config/settings.ts";
 import { loadConfig } from "../../../src/config.ts";
 import { CAUSE_NAMES, RULES } from "../../../src/domain/causes.ts";
-import { CONTROLS, SANDBOX_CONTROLS } from "../../../src/domain/controls.ts";
+import { CONTROLS, SANDBOX_CONTROLS, SANDBOX_OPTIONAL_CONTROLS } from "../../../src/domain/controls.ts";
 import { VERDICTS } from "../../../src/domain/outcome.ts";
 import { codes, ROOT, read, rows, section } from "../../support/repo/documents.ts";
 
@@ -77,6 +77,6 @@ test("docs/security.md documents the source of every control", () => {
   const table = rows(evidence);
   assert.deepEqual(
     table.flatMap(([names = ""]) => codes(names)).toSorted(),
-    [...new Set([...CONTROLS, ...SANDBOX_CONTROLS])].toSorted(),
+    [...new Set([...CONTROLS, ...SANDBOX_CONTROLS, ...SANDBOX_OPTIONAL_CONTROLS])].toSorted(),
   );
 });

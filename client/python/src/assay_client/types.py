@@ -989,7 +989,7 @@ class SandboxEnded(TypedDict):
 
 
 class SandboxEvidence(TypedDict):
-    # The controls that confine the sandbox, each read back from the kernel before the first execution
+    # The controls that confine the sandbox, each read back from the kernel before the first execution. `socket_limit` is one of them where programs can use sockets on the loopback interface, and `lock_limit` where locks of files have an effect
     controls_applied: list[str] | None
     # Controls that could not be confirmed. A sandbox with a missing control does not start.
     controls_missing: list[str] | None

@@ -1,0 +1,283 @@
+/* Sockets on the loopback interface of a sandbox (loopback.h). prepare.c loads the programs, and sandbox/holder.c attaches them. */
+#define _GNU_SOURCE
+#include "loopback.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "bpf.h"
+
+/* The priority of a socket that a program has made, by which its end is told from that of an accepted one. Programs cannot set priorities. */
+enum { MADE = 0x61737361 };
+enum { CLOSED = 7 /* BPF_TCP_CLOSE */, STATE_CALLS = BPF_SOCK_OPS_STATE_CB_FLAG };
+enum { DONE, UNDO, UNDO_BOTH, DENY, OPENED, CHANGED };
+
+#define FIELD(name) (int)offsetof(struct loopback_counts, name)
+#define OF(type, name) (int)offsetof(struct type, name)
+#define CHANGE(name, by) SET(R1, by), ATOMIC_ADD(R7, FIELD(name), R1)
+/* R6: the context; R7: the counts of the sandbox */
+#define BEGIN(counts) COPY(R6, R1), MAP(R1, counts), SET(R2, 0), CALL(BPF_FUNC_get_local_storage), COPY(R7, R0)
+/* Reserves one; the label is for the case that there are already as many as there may be. */
+#define RESERVE(name, label) SET(R1, 1), FETCH_ADD(R7, FIELD(name), R1), GET(BPF_DW, R2, R7, FIELD(most_##name)), IF_REGISTER(BPF_JGE, R1, R2, label)
+#define PERMIT SET(R0, 1), RETURN
+#define REFUSE_WITH(err) SET(R1, -(err)), CALL(BPF_FUNC_set_retval), SET(R0, 0), RETURN
+
+static int load_create(int counts, struct failure *f)
+{
+	const struct bpf_insn code[] = {
+		BEGIN(counts),
+		RESERVE(sockets, UNDO),
+		GET(BPF_W, R3, R6, OF(bpf_sock, protocol)),
+		IF(BPF_JEQ, R3, IPPROTO_TCP, DONE),
+		IF(BPF_JNE, R3, IPPROTO_UDP, UNDO), /* the filter refuses others already */
+		RESERVE(datagrams, UNDO_BOTH),
+		LABEL(DONE),
+		SET(R1, MADE),
+		PUT(BPF_W, R6, OF(bpf_sock, priority), R1),
+		PERMIT,
+		LABEL(UNDO_BOTH),
+		CHANGE(datagrams, -1),
+		LABEL(UNDO),
+		CHANGE(sockets, -1),
+		REFUSE_WITH(ENOBUFS),
+	};
+	const struct bpf_program program = {"sockets that are made", BPF_PROG_TYPE_CGROUP_SOCK, BPF_CGROUP_INET_SOCK_CREATE, code, sizeof code / sizeof *code, false};
+	return bpf_load(&program, f);
+}
+
+static int load_release(int counts, struct failure *f)
+{
+	const struct bpf_insn code[] = {
+		BEGIN(counts),
+		GET(BPF_W, R1, R6, OF(bpf_sock, priority)),
+		IF(BPF_JNE, R1, MADE, DONE),
+		CHANGE(sockets, -1),
+		GET(BPF_W, R1, R6, OF(bpf_sock, protocol)),
+		IF(BPF_JNE, R1, IPPROTO_UDP, DONE),
+		CHANGE(datagrams, -1),
+		LABEL(DONE),
+		PERMIT,
+	};
+	const struct bpf_program program = {"sockets that are closed", BPF_PROG_TYPE_CGROUP_SOCK, BPF_CGROUP_INET_SOCK_RELEASE, code, sizeof code / sizeof *code, false};
+	return bpf_load(&program, f);
+}
+
+/* A connection has two ends here, of which the second is made when the first one's SYN arrives. */
+static int load_connect(int counts, enum bpf_attach_type version, struct failure *f)
+{
+	const struct bpf_insn code[] = {
+		BEGIN(counts),
+		GET(BPF_W, R1, R6, OF(bpf_sock_addr, protocol)),
+		IF(BPF_JNE, R1, IPPROTO_TCP, DONE),
+		GET(BPF_DW, R1, R7, FIELD(ends)),
+		ADD(R1, 2),
+		GET(BPF_DW, R2, R7, FIELD(most_ends)),
+		IF_REGISTER(BPF_JGT, R1, R2, DENY),
+		LABEL(DONE),
+		PERMIT,
+		LABEL(DENY),
+		REFUSE_WITH(ENOBUFS),
+	};
+	const struct bpf_program program = {"connections", BPF_PROG_TYPE_CGROUP_SOCK_ADDR, version, code, sizeof code / sizeof *code, false};
+	return bpf_load(&program, f);
+}
+
+/*
+ * Counts ends. An end is counted if and only if it reports changes of its state, so that none is counted twice: a socket can connect, be disconnected
+ * and fail to connect again. A listener does not, and the ends that are made from it begin as copies of it.
+ */
+static int load_states(int counts, struct failure *f)
+{
+	const struct bpf_insn code[] = {
+		BEGIN(counts),
+		GET(BPF_W, R1, R6, OF(bpf_sock_ops, op)),
+		GET(BPF_W, R8, R6, OF(bpf_sock_ops, bpf_sock_ops_cb_flags)),
+		AND(R8, STATE_CALLS),
+		IF(BPF_JEQ, R1, BPF_SOCK_OPS_TCP_CONNECT_CB, OPENED),
+		IF(BPF_JEQ, R1, BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB, OPENED),
+		IF(BPF_JEQ, R1, BPF_SOCK_OPS_STATE_CB, CHANGED),
+		LABEL(DONE),
+		PERMIT,
+		LABEL(OPENED),
+		IF(BPF_JNE, R8, 0, DONE),
+		COPY(R1, R6),
+		SET(R2, STATE_CALLS),
+		CALL(BPF_FUNC_sock_ops_cb_flags_set),
+		IF(BPF_JNE, R0, 0, DONE),
+		CHANGE(ends, 1),
+		GOTO(DONE),
+		LABEL(CHANGED),
+		GET(BPF_W, R1, R6, OF(bpf_sock_ops, args[1])),
+		IF(BPF_JNE, R1, CLOSED, DONE),
+		IF(BPF_JEQ, R8, 0, DONE),
+		COPY(R1, R6),
+		SET(R2, 0),
+		CALL(BPF_FUNC_sock_ops_cb_flags_set),
+		CHANGE(ends, -1),
+		GOTO(DONE),
+	};
+	const struct bpf_program program = {"states of connections", BPF_PROG_TYPE_SOCK_OPS, BPF_CGROUP_SOCK_OPS, code, sizeof code / sizeof *code, false};
+	return bpf_load(&program, f);
+}
+
+static const enum bpf_attach_type attached_as[LOOPBACK_PROGRAMS] = {
+	BPF_CGROUP_INET_SOCK_CREATE, BPF_CGROUP_INET_SOCK_RELEASE, BPF_CGROUP_INET4_CONNECT, BPF_CGROUP_INET6_CONNECT, BPF_CGROUP_SOCK_OPS,
+};
+
+static int load(int counts, int which, struct failure *f)
+{
+	switch (attached_as[which]) {
+	case BPF_CGROUP_INET_SOCK_CREATE: return load_create(counts, f);
+	case BPF_CGROUP_INET_SOCK_RELEASE: return load_release(counts, f);
+	case BPF_CGROUP_SOCK_OPS: return load_states(counts, f);
+	default: return load_connect(counts, attached_as[which], f);
+	}
+}
+
+/* What a socket of UDP may hold: the machine's default sizes. Returns 0 with errno if they cannot be read. */
+static uint64_t datagram_bytes(void)
+{
+	int size[2] = {0}, fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	socklen_t length = sizeof size[0];
+	bool read = fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size[0], &length) == 0 && getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size[1], &length) == 0;
+	int err = errno;
+	if (fd >= 0)
+		close(fd);
+	errno = err;
+	return read ? (uint64_t)size[0] + (uint64_t)size[1] : 0;
+}
+
+int loopback_open(struct loopback *l, struct failure *f)
+{
+	/* Storage of the group that a program is attached to; with a key of this size, all programs of the group share it. */
+	int counts = bpf_map(BPF_MAP_TYPE_CGROUP_STORAGE, sizeof(uint64_t), sizeof(struct loopback_counts), 0, 0, f);
+	l->counts = -1;
+	if (counts < 0)
+		return -1;
+	if (!(l->datagram_bytes = datagram_bytes())) {
+		close(counts);
+		return fail(f, "network", "sizes of buffers");
+	}
+	for (int i = 0; i < LOOPBACK_PROGRAMS; i++)
+		if ((l->program[i] = load(counts, i, f)) < 0) {
+			while (i-- > 0)
+				close(l->program[i]);
+			close(counts);
+			return -1;
+		}
+	l->counts = counts;
+	return 0;
+}
+
+/* ---- one sandbox ---- */
+
+/* Opens a /proc that is mounted nowhere: that of the host can be read-only, as in a container. */
+static int open_settings(struct failure *f)
+{
+	enum { CREATE = 6, CLOSE_ON_EXEC = 1, ATTRIBUTES = 0xe /* no set-uid, no devices, no programs */ };
+	int configured = (int)syscall(__NR_fsopen, "proc", CLOSE_ON_EXEC), proc = -1;
+	if (configured >= 0 && syscall(__NR_fsconfig, configured, CREATE, NULL, NULL, 0) == 0)
+		proc = (int)syscall(__NR_fsmount, configured, CLOSE_ON_EXEC, ATTRIBUTES);
+	int err = errno;
+	if (configured >= 0)
+		close(configured);
+	return proc < 0 ? fail_with(f, err, "network", "/proc for settings") : proc;
+}
+
+static int write_setting(int proc, const char *name, const char *value, bool needed, struct failure *f)
+{
+	char path[96];
+	snprintf(path, sizeof path, "sys/net/%s", name);
+	int fd = openat(proc, path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT && !needed)
+		return 0;
+	bool done = fd >= 0 && write(fd, value, strlen(value)) == (ssize_t)strlen(value);
+	int err = errno;
+	if (fd >= 0)
+		close(fd);
+	return done ? 0 : fail_with(f, err, "network", "%s", path);
+}
+
+static int raise_interface(struct failure *f)
+{
+	struct ifreq request = {.ifr_name = "lo"};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool done = fd >= 0 && ioctl(fd, SIOCGIFFLAGS, &request) == 0;
+	request.ifr_flags |= IFF_UP;
+	done = done && ioctl(fd, SIOCSIFFLAGS, &request) == 0;
+	int err = errno;
+	if (fd >= 0)
+		close(fd);
+	return done ? 0 : fail_with(f, err, "network", "loopback interface");
+}
+
+int loopback_enable(struct failure *f)
+{
+	static const char buffers[] = "4096 65536 65536", backlog[] = "128", time_waits[] = "256";
+	_Static_assert(LOOPBACK_BUFFER_BYTES == 65536 && LOOPBACK_BACKLOG == 128 && LOOPBACK_TIME_WAITS == 256, "as in the texts");
+	const struct { const char *name, *value; bool needed; } settings[] = {
+		{"ipv4/tcp_rmem", buffers, true}, {"ipv4/tcp_wmem", buffers, true}, {"core/somaxconn", backlog, true},
+		{"ipv4/tcp_max_syn_backlog", backlog, true}, {"ipv4/tcp_max_tw_buckets", time_waits, true},
+		{"ipv4/tcp_fastopen", "0", true},        /* a connection that is counted late */
+		{"ipv4/tcp_no_metrics_save", "1", true}, /* a table of addresses that all namespaces share */
+		{"ipv4/tcp_orphan_retries", "1", true},  /* what programs have closed ends soon, if nobody reads it */
+		{"ipv4/tcp_synack_retries", "1", true}, {"ipv4/tcp_fin_timeout", "5", true},
+		/* No packet is larger than the interface takes, so none is assembled from parts. */
+		{"ipv4/ipfrag_low_thresh", "0", true}, {"ipv4/ipfrag_high_thresh", "0", true},
+		{"ipv6/ip6frag_low_thresh", "0", false}, {"ipv6/ip6frag_high_thresh", "0", false},
+		{"ipv4/icmp_echo_ignore_broadcasts", "1", true}, {"ipv4/ip_unprivileged_port_start", "0", true},
+		{"ipv6/conf/lo/accept_ra", "0", false}, {"ipv6/conf/lo/autoconf", "0", false},
+	};
+	int proc = open_settings(f), done = proc < 0 ? -1 : 0;
+	for (size_t i = 0; done == 0 && i < sizeof settings / sizeof *settings; i++)
+		done = write_setting(proc, settings[i].name, settings[i].value, settings[i].needed, f);
+	if (proc >= 0)
+		close(proc);
+	return done < 0 ? -1 : raise_interface(f);
+}
+
+static int group_id(const struct group_set *sandbox, uint64_t *id)
+{
+	struct stat st;
+	if (fstat(sandbox->own.dir[TREE_UNIFIED], &st) < 0)
+		return -1;
+	*id = st.st_ino;
+	return 0;
+}
+
+static uint64_t between(uint64_t value, uint64_t least, uint64_t most) { return value < least ? least : value > most ? most : value; }
+
+int loopback_limit(const struct loopback *l, const struct group_set *sandbox, uint64_t memory, struct failure *f)
+{
+	uint64_t group, ends = between(memory / 16 / (2 * LOOPBACK_BUFFER_BYTES), 16, 256);
+	struct loopback_counts counts = {.most_sockets = ends, .most_datagrams = between(memory / 32 / l->datagram_bytes, 2, 32), .most_ends = ends};
+	if (group_id(sandbox, &group) < 0)
+		return fail(f, "bpf", "id of the group");
+	for (int i = 0; i < LOOPBACK_PROGRAMS; i++) {
+		union bpf_attr attr;
+		memset(&attr, 0, sizeof attr);
+		attr.target_fd = (uint32_t)sandbox->own.dir[TREE_UNIFIED];
+		attr.attach_bpf_fd = (uint32_t)l->program[i];
+		attr.attach_type = attached_as[i];
+		attr.attach_flags = BPF_F_ALLOW_MULTI;
+		if (bpf_call(BPF_PROG_ATTACH, &attr) < 0)
+			return fail(f, "bpf", "attach to the group of the sandbox");
+	}
+	return bpf_element(BPF_MAP_UPDATE_ELEM, l->counts, &group, &counts) < 0 ? fail(f, "bpf", "limits of the sandbox") : 0;
+}
+
+int loopback_read(const struct loopback *l, const struct group_set *sandbox, struct loopback_counts *counts)
+{
+	uint64_t group;
+	return group_id(sandbox, &group) < 0 ? -1 : (int)bpf_element(BPF_MAP_LOOKUP_ELEM, l->counts, &group, counts);
+}
