@@ -117,9 +117,13 @@ export abstract class SandboxCalls {
     return await this.#json({ method: "DELETE", path: snapshotPath(id), signal, isRepeatable: true });
   }
 
-  /** @returns what a sandbox uses now. */
-  async sandboxMetrics(id: string, { signal }: CallOptions = {}): Promise<SandboxMetrics> {
-    return await this.#json({ method: "GET", path: `${sandboxPath(id)}/metrics`, signal, isRepeatable: true });
+  /** @returns what a sandbox uses now, with `samples` also what it used over its life. */
+  async sandboxMetrics(
+    id: string,
+    { samples = false, signal }: CallOptions & { readonly samples?: boolean } = {},
+  ): Promise<SandboxMetrics> {
+    const query = { samples: String(samples) };
+    return await this.#json({ method: "GET", path: `${sandboxPath(id)}/metrics`, query, signal, isRepeatable: true });
   }
 
   /** Ends a sandbox, with all of its programs and files. @returns its record, with the evidence of its removal. */

@@ -1571,6 +1571,19 @@ export interface SandboxMetrics {
    * Files and directories that differ from the image
    */
   inodes: number;
+  /**
+   * What it used over its life, oldest first, at most 240. Only with `samples=true`
+   *
+   * @maxItems 240
+   */
+  samples?: SandboxSample[];
+}
+
+export interface SandboxMetricsQuery {
+  /**
+   * With `true`, the response has what the sandbox used over its life
+   */
+  samples?: "true" | "false";
 }
 
 export interface SandboxRequest {
@@ -1603,6 +1616,29 @@ export interface SandboxRequest {
    * `snapshot`: when its lifetime or its idle time is over, a snapshot of its files is taken before it ends, and `last_snapshot` of its record names it; by default `end`
    */
   on_timeout?: "end" | "snapshot";
+}
+
+export interface SandboxSample {
+  /**
+   * When it was measured
+   */
+  at: string;
+  /**
+   * CPU time of all programs from the start to this time
+   */
+  cpu_time_secs: number;
+  /**
+   * The highest use of memory that was measured since the sample before
+   */
+  memory_bytes: number;
+  /**
+   * Processes and threads, in the same way
+   */
+  processes: number;
+  /**
+   * Bytes of files, in the same way
+   */
+  disk_bytes: number;
 }
 
 export interface SandboxTimestamps {

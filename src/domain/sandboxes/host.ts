@@ -3,6 +3,7 @@ import type { Execution, ExecutionRequest, SignalName } from "./execution.ts";
 import type { SandboxFiles } from "./files.ts";
 import type { Sandbox, SandboxRequest } from "./sandbox.ts";
 import type { Snapshot } from "./snapshot.ts";
+import type { UsageSample } from "./usage.ts";
 
 /*
  * What a process that has sandboxes offers to its clients' side. Methods throw SandboxRefused (sandbox.ts) where a request is refused, and
@@ -83,6 +84,8 @@ export interface SandboxHandle {
   /** Ends the sandbox, as a client. It resolves when it is removed and that is durable. @returns its last state. */
   end(): Promise<Sandbox>;
   measure(): Promise<SandboxMeasurement>;
+  /** What it has used so far, oldest first; it measures nothing. */
+  usage(): readonly UsageSample[];
 }
 
 export interface SandboxChange {

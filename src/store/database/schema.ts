@@ -416,6 +416,12 @@ export interface Schema {
     /** JSON; src/domain/samples.ts has the format. */
     body: string;
   };
+  /** A table of its own, because lists of sandboxes read whole rows. */
+  sandbox_usage: {
+    sandbox_seq: number;
+    /** JSON of the samples (src/domain/sandboxes/usage.ts): at most 10 kB. */
+    samples: string;
+  };
   /** Sandboxes: boxes that live, in which executions run. */
   sandboxes: {
     seq: Generated<number>;
@@ -695,6 +701,7 @@ export const TABLES: readonly TableShape[] = [
   { name: "quota", key: ["key_id", "n"] },
   { name: "runs", key: ["judgement_seq", "test"] },
   { name: "samples", key: ["submission_seq"] },
+  { name: "sandbox_usage", key: ["sandbox_seq"] },
   { name: "sends", key: ["seq"], identity: "seq" },
   { name: "sessions", key: ["hash"] },
   { name: "sign_in_attempts", key: ["seq"], identity: "seq" },

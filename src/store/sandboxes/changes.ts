@@ -3,6 +3,7 @@ import { internalError, type Outcome } from "../../domain/outcome.ts";
 import { type Execution, restartedMessage } from "../../domain/sandboxes/execution.ts";
 import type { Sandbox } from "../../domain/sandboxes/sandbox.ts";
 import { toExecutionRecord, toSandboxRecord } from "../../domain/sandboxes/sandbox-record.ts";
+import { encodeUsage } from "../../domain/sandboxes/usage.ts";
 import { isLive } from "../access/key-rows.ts";
 import type { Abilities } from "../database/database.ts";
 import type { StoreNotification } from "../database/notifier.ts";
@@ -94,7 +95,7 @@ export interface Ended<T> {
 export async function endSandboxes(
   trx: Trx,
   seqs: readonly number[],
-  { reason, endedAtMs, evidence, lastSnapshot, drop = [] }: SandboxEnd,
+  { reason, endedAtMs, evidence, lastSnapshot, drop = [], usage = [] }: SandboxEnd,
 ): Promise<Ended<Sandbox[]>> {
   const ended: Sandbox[] = [];
   let isAnnounced = false;
@@ -118,6 +119,11 @@ export async function endSandboxes(
     if (!row) continue;
     const sandbox = toSandbox(row);
     await dropExecutions(trx, seq, drop);
+    if (usage.length > 0)
+      await trx
+        .insertInto("sandbox_usage")
+        .values({ sandbox_seq: seq, samples: encodeUsage(usage) })
+        .execute();
     isAnnounced = (await endRunning(trx, row, () => LOST, endedAtMs)) || isAnnounced;
     isAnnounced = (await announceSandbox(trx, sandbox, endedAtMs)) || isAnnounced;
     ended.push(sandbox);

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { Execution } from "../../domain/sandboxes/execution.ts";
 import type { Sandbox } from "../../domain/sandboxes/sandbox.ts";
+import { decodeUsage, type UsageSample } from "../../domain/sandboxes/usage.ts";
 import type { Database } from "../database/database.ts";
 import type { Schema } from "../database/schema.ts";
 import type { Transactions } from "../database/transactions.ts";
@@ -194,6 +195,18 @@ export function sandboxStore({ db, abilities }: Database, transactions: Transact
     async get(id: string, accountId: string): Promise<Sandbox | null> {
       const row = await sandboxRow(db, id, accountId);
       return row ? toSandbox(row) : null;
+    },
+
+    /** What a sandbox that has ended used, oldest first; empty if nothing is known. */
+    async usage(id: string, accountId: string): Promise<UsageSample[]> {
+      const row = await db
+        .selectFrom("sandbox_usage")
+        .innerJoin("sandboxes", "sandboxes.seq", "sandbox_usage.sandbox_seq")
+        .select("samples")
+        .where("sandboxes.id", "=", id)
+        .where("sandboxes.account_id", "=", accountId)
+        .executeTakeFirst();
+      return row ? decodeUsage(row.samples) : [];
     },
 
     async list(accountId: string, which: SandboxList): Promise<SandboxPage> {

@@ -1,5 +1,6 @@
 import type { Execution } from "../../domain/sandboxes/execution.ts";
 import type { Sandbox, SandboxEndReason, SandboxEvidence, SandboxState } from "../../domain/sandboxes/sandbox.ts";
+import type { UsageSample } from "../../domain/sandboxes/usage.ts";
 
 /** What the tier of an account permits for its sandboxes. */
 export interface SandboxQuota {
@@ -78,6 +79,8 @@ export interface SandboxEnd {
   readonly lastSnapshot?: { readonly id: string } | { readonly error: string } | undefined;
   /** Numbers of executions that are deleted; by default, none. */
   readonly drop?: readonly number[];
+  /** What it has used; by default, nothing is known. */
+  readonly usage?: readonly UsageSample[];
 }
 
 /** A sandbox of a worker whose lease was renewed. */

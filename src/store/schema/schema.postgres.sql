@@ -411,6 +411,12 @@ create table samples (
   constraint samples_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
   constraint samples_pkey PRIMARY KEY (submission_seq)
 );
+create table sandbox_usage (
+  sandbox_seq bigint not null,
+  samples text not null,
+  constraint sandbox_usage_sandbox_seq_fkey FOREIGN KEY (sandbox_seq) REFERENCES sandboxes(seq) ON DELETE CASCADE,
+  constraint sandbox_usage_pkey PRIMARY KEY (sandbox_seq)
+);
 create table sandboxes (
   seq bigint not null generated always as identity,
   id text not null,

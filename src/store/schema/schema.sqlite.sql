@@ -358,6 +358,10 @@ CREATE TABLE "samples" (
   "submission_seq" bigint primary key references "submissions" ("seq") on delete cascade,
   "body" text not null
 );
+CREATE TABLE "sandbox_usage" (
+  "sandbox_seq" bigint primary key references "sandboxes" ("seq") on delete cascade,
+  "samples" text not null
+);
 CREATE TABLE "sandboxes" (
   "seq" integer primary key autoincrement,
   "id" text not null unique,

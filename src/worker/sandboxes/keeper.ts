@@ -35,6 +35,8 @@ const TICK_MS = 1_000;
 export const KEEP_MS = 60_000;
 /** How many sandboxes are taken over at the same time. */
 const TAKEN_AT_ONCE = 8;
+/** All sandboxes together are measured at most once in this time, on average, for their histories of usage. */
+const MEASURED_EACH_MS = 50;
 /** Executions and requests for files at the same time, for each sandbox that the process may have. */
 const CONNECTIONS_PER_SANDBOX = 4;
 /** The launcher has at least 17 for one sandbox, and at most 1,024 for all. One of each, or as many as there are at once, are for snapshots. */
@@ -395,8 +397,9 @@ export class SandboxKeeper implements SandboxHost {
 
   #tick(): void {
     const [nowMs, steadyMs] = [Date.now(), performance.now()];
+    const leastStepMs = this.#living.size * MEASURED_EACH_MS;
     for (const living of this.#living.values())
-      living.tick(nowMs, steadyMs).catch((error: unknown) => {
+      living.tick(nowMs, steadyMs, leastStepMs).catch((error: unknown) => {
         if (error instanceof SandboxRefused) return; // it has ended meanwhile
         this.#options.log.error(
           { err: error, sandbox: living.sandbox.id },

@@ -25,6 +25,7 @@ import {
   SandboxRefused,
 } from "../../domain/sandboxes/sandbox.ts";
 import type { Snapshot } from "../../domain/sandboxes/snapshot.ts";
+import { UsageHistory, type UsageSample } from "../../domain/sandboxes/usage.ts";
 import type { Budget, Release } from "../../fairness/budget.ts";
 import type { Languages } from "../../languages/load.ts";
 import type { SandboxEnd, TakenOver } from "../../store/sandboxes/types.ts";
@@ -54,6 +55,10 @@ const MEASURED_MS = 200;
 const COPIES = 2;
 /** The most input that waits for one program. */
 const INPUT_BYTES = EXECUTION_BOUNDS.waitingInputBytes;
+/** A sandbox in which only processes run that an execution has left is measured so many times less often for its history of usage. */
+const QUIET = 12;
+/** How long the last measurement of a sandbox, before its end, may take. */
+const LAST_MEASURED_MS = 1_000;
 /** Of its memory, how much the files of a sandbox may take before it ends, when the kernel has killed a process for its limit. */
 const FILES_SHARE = 0.9;
 
@@ -89,6 +94,9 @@ export class LivingSandbox implements SandboxHandle {
   /** The executions whose end is stored, oldest first, with the bytes of their output. */
   readonly #stored: { readonly number: number; readonly bytes: number }[];
   readonly #idle: IdleClock;
+  readonly #usage = new UsageHistory();
+  /** Whether an execution has run since the last measurement. */
+  #hasRun = true;
   #sandbox: Sandbox;
   #number = 0;
   #memoryKills = 0;
@@ -158,6 +166,7 @@ export class LivingSandbox implements SandboxHandle {
     const language = name === undefined ? null : (this.#options.languages.resolve(name) ?? null);
     if (request.kind === "code" && !language) throw new Error(`the language ${name} is not installed`);
     const release = this.#reserve(request);
+    this.#hasRun = true;
     const done = this.use();
     try {
       const taken = await this.#take();
@@ -325,13 +334,20 @@ export class LivingSandbox implements SandboxHandle {
     this.#mustLive();
     const known = this.#measured;
     if (known && performance.now() - known.atMs < MEASURED_MS) return await known.result;
+    this.#hasRun = this.#runs.size > 0;
     const measured = { atMs: Number.POSITIVE_INFINITY, result: this.#ofBox(() => this.#options.box.measure()) };
     this.#measured = measured;
     try {
-      return await measured.result;
+      const result = await measured.result;
+      this.#usage.add(result, Date.now());
+      return result;
     } finally {
       measured.atMs = performance.now();
     }
+  }
+
+  usage(): readonly UsageSample[] {
+    return this.#usage.samples();
   }
 
   /** Ends the sandbox. It resolves when it is removed and that is durable. If it is ending already, the first reason stays. */
@@ -361,9 +377,13 @@ export class LivingSandbox implements SandboxHandle {
     await inTime(Promise.all([...this.#runs.values()].map(({ ended }) => ended)), REPORTS_MS);
   }
 
-  /** Looks at the clocks of the sandbox, and ends it if one of them says so. @param nowMs since the epoch. @param steadyMs of performance.now(). */
-  async tick(nowMs: number, steadyMs: number): Promise<void> {
+  /**
+   * Looks at the clocks of the sandbox, and ends it if one of them says so. It measures for the history of usage, if that is due.
+   * @param nowMs since the epoch. @param steadyMs of performance.now(). @param leastStepMs the least time between two such measurements.
+   */
+  async tick(nowMs: number, steadyMs: number, leastStepMs: number): Promise<void> {
     if (this.#ending || this.#isLeaving) return;
+    if (this.#isUsageDue(nowMs, leastStepMs)) await this.measure();
     if (nowMs >= (expiresAtMs(this.#sandbox) ?? nowMs)) {
       await this.#endInTime("lifetime");
       return;
@@ -390,6 +410,15 @@ export class LivingSandbox implements SandboxHandle {
       lastSnapshot = { error: whyNoSnapshot(error) };
     }
     return await this.#end(reason, lastSnapshot);
+  }
+
+  /** Nothing changes in a sandbox that is paused or has no process, so it costs nothing. */
+  #isUsageDue(nowMs: number, leastStepMs: number): boolean {
+    if (this.#isPausing || this.#sandbox.state === "paused") return false;
+    const sinceMs = nowMs - this.#usage.lastMs;
+    const stepMs = Math.max(this.#usage.stepMs, leastStepMs);
+    if (this.#runs.size > 0 || this.#hasRun) return sinceMs >= stepMs;
+    return this.#usage.processes > 0 && sinceMs >= QUIET * stepMs;
   }
 
   /** Frees the connections that wait for executions. */
@@ -442,6 +471,11 @@ export class LivingSandbox implements SandboxHandle {
       if (this.#isLost) throw this.#refusal("worker_lost");
       throw isFull(error) ? new SandboxRefused("executionsFull") : error;
     }
+  }
+
+  async #measureLast(): Promise<void> {
+    const measured = await this.#options.box.measure().catch(() => null); // the box can be lost meanwhile
+    if (measured) this.#usage.add(measured, Date.now());
   }
 
   #refusal(reason: SandboxEndReason): SandboxRefused {
@@ -552,6 +586,7 @@ export class LivingSandbox implements SandboxHandle {
     this.#options.account.idle.delete(this.#fileClient.endIdle);
     this.#attachments.close();
     this.#fileClient.close();
+    if (this.#hasRun && !this.#isLost) await inTime(this.#measureLast(), LAST_MEASURED_MS);
     for (const run of this.#runs.values()) run.killFor(reason);
     // What a change under way stores must not come after the end. The database refuses it if it does.
     await inTime(this.#changes, CHANGE_MS);
@@ -566,7 +601,14 @@ export class LivingSandbox implements SandboxHandle {
     await inTime(Promise.all([...this.#runs.values()].map(({ ended }) => ended)), REPORTS_MS);
     const evidence: SandboxEvidence | null = this.#sandbox.evidence && { ...this.#sandbox.evidence, teardown };
     const endedAtMs = Date.now();
-    const end: SandboxEnd = { reason, endedAtMs, evidence, lastSnapshot, drop: this.#drop(STORED_BYTES.ended) };
+    const end: SandboxEnd = {
+      reason,
+      endedAtMs,
+      evidence,
+      lastSnapshot,
+      drop: this.#drop(STORED_BYTES.ended),
+      usage: this.usage(),
+    };
     let unstored: SandboxEnd | null = null;
     try {
       const ended = await store.sandboxes.end(id, worker, end);

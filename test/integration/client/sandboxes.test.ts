@@ -49,6 +49,9 @@ for (const [name, client] of Object.entries(CLIENTS)) {
     assert.equal((await call("pauseSandbox", id)).state, "paused");
     assert.equal((await call("resumeSandbox", id)).state, "running");
     assert.equal((await call("sandboxMetrics", id)).processes, 4);
+    const samples = { options: { samples: true } };
+    const measured = await client.call({ port, caPath, key: agent, method: "sandboxMetrics", args: [id], ...samples });
+    assert.equal(measured.value.samples.length, 4);
     assert.equal((await call("endSandbox", id)).end_reason, "client");
     assert.equal((await call("sandbox", id)).state, "ended");
     const late = await client.call({ port, caPath, key: agent, method: "sandboxMetrics", args: [id] });

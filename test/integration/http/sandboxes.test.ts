@@ -107,7 +107,12 @@ test("a sandbox is created, changed, paused, resumed and ended", async (t) => {
   const paused = await send({ method: "POST", path: `${path}/executions`, body: { shell: "echo a" } });
   assert.deepEqual([paused.status, paused.json.error], [409, "the sandbox is paused; resume it first"]);
   assert.equal((await send({ method: "POST", path: `${path}/resume` })).json.state, "running");
-  assert.equal((await send({ path: `${path}/metrics` })).json.cpu_time_secs, 3);
+  const { json: metrics } = await send({ path: `${path}/metrics` });
+  assert.deepEqual([metrics.cpu_time_secs, "samples" in metrics], [3, false]);
+  const { samples } = (await send({ path: `${path}/metrics?samples=true` })).json;
+  assert.deepEqual([samples.length, samples[3].cpu_time_secs, samples[3].memory_bytes], [4, 3, 32 * 1_048_576]);
+  assert.match(samples[3].at, /^\d{4}-.*Z$/);
+  assert.equal((await send({ path: `${path}/metrics?samples=yes` })).status, 400);
   const ended = await send({ method: "DELETE", path });
   assert.deepEqual([ended.status, ended.json.state, ended.json.end_reason], [200, "ended", "client"]);
   assert.equal((await send({ method: "DELETE", path })).status, 200, "a second end changes nothing");

@@ -703,3 +703,39 @@ test("a file program that only waits gives its place to an execution", async (t)
     refusedAs("sandboxQuota", { what: "executions", most: 2 }),
   );
 });
+
+test("what a sandbox uses is kept over its life and after its end, and one in which nothing runs is not measured", async (t) => {
+  const { store, engine, create, handle } = await started(t);
+  const idle = await create();
+  const busy = await create();
+  const counts = engine.boxes.map((box) => {
+    const measure = box.measure.bind(box);
+    const count = { calls: 0 };
+    box.measure = async () => {
+      count.calls++;
+      return await measure();
+    };
+    return count;
+  });
+  const living = await handle(busy);
+  const running = await living.execute(shellRequest("sleep"));
+  while (living.usage().length === 0 || (await handle(idle)).usage().length === 0) await sleep(20);
+  const [, box] = engine.boxes;
+  if (!box) assert.fail("there is no box");
+  box.measured = { ...box.measured, cpuUsec: 2_000_000, memoryBytes: 5 * MIB, processes: 3, diskBytes: MIB };
+  await living.measure();
+  while (living.usage().length < 2) await sleep(100);
+  await running.kill();
+  await running.ended;
+  const { accountId } = busy;
+  assert.deepEqual(await store.sandboxes.usage(busy.id, accountId), [], "it is stored at the end");
+  await living.end();
+  const stored = await store.sandboxes.usage(busy.id, accountId);
+  assert.deepEqual(
+    stored.map(({ cpuUsec, memoryBytes, processes, diskBytes }) => [cpuUsec, memoryBytes, processes, diskBytes]).at(-1),
+    [2_000_000, 5 * MIB, 3, MIB],
+  );
+  assert.ok((stored.at(-1)?.atMs ?? 0) > (stored[0]?.atMs ?? 0));
+  assert.deepEqual(await store.sandboxes.usage(busy.id, "another account"), []);
+  assert.equal(counts[0]?.calls, 1, "the idle one, at its start");
+});

@@ -12,7 +12,7 @@ export interface Asked {
   readonly caPath: string;
   readonly method: string;
   readonly args?: readonly unknown[];
-  readonly options?: { readonly idempotencyKey?: string; readonly timeoutMs?: number };
+  readonly options?: { readonly idempotencyKey?: string; readonly timeoutMs?: number; readonly samples?: boolean };
   readonly retries?: number;
   /** Whether Python iterates with `async for`. */
   readonly isAsync?: boolean;

@@ -144,11 +144,21 @@ class MemorySandbox implements SandboxHandle {
 
   async end(): Promise<Sandbox> {
     await Promise.all([...this.#executions.values()].map((one) => one.kill()));
-    const end = { reason: "client", endedAtMs: Date.now(), evidence: null } as const;
+    const end = { reason: "client", endedAtMs: Date.now(), evidence: null, usage: this.usage() } as const;
     const ended = await this.#store.sandboxes.end(this.sandbox.id, WORKER, end);
     if (!ended) throw new Error("the sandbox has ended");
     this.sandbox = ended;
     return ended;
+  }
+
+  usage() {
+    return [0, 1, 2, 3].map((i) => ({
+      atMs: (this.sandbox.startedAtMs ?? 0) + i * 5_000,
+      cpuUsec: i * 1_000_000,
+      memoryBytes: (i % 2) * 32 * 1_048_576,
+      processes: i,
+      diskBytes: i * 1_048_576,
+    }));
   }
 
   async measure() {

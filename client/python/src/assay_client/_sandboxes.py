@@ -103,9 +103,10 @@ class SandboxCalls:
         """Deletes a snapshot. Sandboxes that began with it keep their files."""
         return cast(Snapshot, self._of_sandbox("DELETE", snapshot_path(id)))
 
-    def sandbox_metrics(self, id: str) -> SandboxMetrics:
-        """Returns what a sandbox uses now."""
-        return cast(SandboxMetrics, self._of_sandbox("GET", f"{sandbox_path(id)}/metrics"))
+    def sandbox_metrics(self, id: str, *, samples: bool = False) -> SandboxMetrics:
+        """Returns what a sandbox uses now, with `samples` also what it used over its life."""
+        query = {"samples": flag(samples)}
+        return cast(SandboxMetrics, self._of_sandbox("GET", f"{sandbox_path(id)}/metrics", query=query))
 
     def end_sandbox(self, id: str) -> Sandbox:
         """Ends a sandbox, with all of its programs and files. Returns its record, with the evidence of its removal."""

@@ -1044,6 +1044,13 @@ class SandboxMetrics(TypedDict):
     disk_bytes: int
     # Files and directories that differ from the image
     inodes: int
+    # What it used over its life, oldest first, at most 240. Only with `samples=true`
+    samples: NotRequired[list[SandboxSample]]
+
+
+class SandboxMetricsQuery(TypedDict):
+    # With `true`, the response has what the sandbox used over its life
+    samples: NotRequired[Literal["true", "false"]]
 
 
 SandboxRequest = TypedDict(
@@ -1064,6 +1071,19 @@ SandboxRequest = TypedDict(
         "on_timeout": "NotRequired[Literal['end', 'snapshot']]",
     },
 )
+
+
+class SandboxSample(TypedDict):
+    # When it was measured
+    at: str
+    # CPU time of all programs from the start to this time
+    cpu_time_secs: float
+    # The highest use of memory that was measured since the sample before
+    memory_bytes: int
+    # Processes and threads, in the same way
+    processes: int
+    # Bytes of files, in the same way
+    disk_bytes: int
 
 
 class SandboxTimestamps(TypedDict):

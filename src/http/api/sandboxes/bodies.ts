@@ -17,6 +17,7 @@ import {
 } from "../../../domain/sandboxes/sandbox.ts";
 import { executionSchema, sandboxSchema } from "../../../domain/sandboxes/sandbox-record.ts";
 import { SNAPSHOT_NAME_CHARACTERS, snapshotSchema } from "../../../domain/sandboxes/snapshot.ts";
+import { MAX_USAGE_SAMPLES, type UsageSample } from "../../../domain/sandboxes/usage.ts";
 import { named } from "../../named-schemas.ts";
 import { count, next, time, verdict } from "../fields.ts";
 import { requestedLimits } from "../program-options.ts";
@@ -117,11 +118,42 @@ export const metricsBody = named(
     oom_kills: count.describe("Processes that the kernel killed because the sandbox reached its memory limit"),
     disk_bytes: count.describe("Bytes of all files that differ from the image"),
     inodes: count.describe("Files and directories that differ from the image"),
+    samples: z
+      .array(
+        named(
+          "SandboxSample",
+          z.strictObject({
+            at: time.describe("When it was measured"),
+            cpu_time_secs: z.number().min(0).describe("CPU time of all programs from the start to this time"),
+            memory_bytes: count.describe("The highest use of memory that was measured since the sample before"),
+            processes: count.describe("Processes and threads, in the same way"),
+            disk_bytes: count.describe("Bytes of files, in the same way"),
+          }),
+        ),
+      )
+      .max(MAX_USAGE_SAMPLES)
+      .describe(`What it used over its life, oldest first, at most ${MAX_USAGE_SAMPLES}. Only with \`samples=true\``)
+      .optional(),
   }),
 );
 
-export function toMetrics(measured: SandboxMeasurement): z.output<typeof metricsBody> {
+function toSample({ atMs, cpuUsec, memoryBytes, processes, diskBytes }: UsageSample) {
   return {
+    at: new Date(atMs).toISOString(),
+    cpu_time_secs: cpuUsec / 1e6,
+    memory_bytes: memoryBytes,
+    processes,
+    disk_bytes: diskBytes,
+  };
+}
+
+/** @param samples null: the client did not ask for them. */
+export function toMetrics(
+  measured: SandboxMeasurement,
+  samples: readonly UsageSample[] | null,
+): z.output<typeof metricsBody> {
+  return {
+    ...(samples && { samples: samples.map(toSample) }),
     memory_bytes: measured.memoryBytes,
     memory_peak_bytes: measured.memoryPeakBytes,
     cpu_time_secs: measured.cpuUsec / 1e6,

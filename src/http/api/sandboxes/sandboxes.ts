@@ -195,11 +195,24 @@ export const sandboxMetrics = route({
   method: "get",
   path: "/api/sandboxes/{id}/metrics",
   summary: "Read what a sandbox uses",
-  description: "Returns memory, CPU time, processes and disk of a sandbox now.",
-  parameters: { path: { id: SANDBOX_ID } },
+  description:
+    "Returns memory, CPU time, processes and disk of a sandbox now. With `samples=true`, it also has what the sandbox used over its life: while an execution " +
+    "runs, it is measured every 5 s or less often, and a long life has fewer samples in the same time.",
+  parameters: {
+    path: { id: SANDBOX_ID },
+    query: {
+      samples: {
+        description: "With `true`, the response has what the sandbox used over its life",
+        schema: z.enum(["true", "false"]).default("false"),
+      },
+    },
+  },
   successes: { 200: { description: "What it uses", body: metricsBody } },
   errors: SANDBOX_ERRORS,
   config: { ofSandbox: true },
   handler: (services) => async (call) =>
-    await ofSandbox(call, services, async (handle) => toMetrics(await handle.measure())),
+    await ofSandbox(call, services, async (handle) => {
+      const measured = await handle.measure();
+      return toMetrics(measured, call.query.samples === "true" ? handle.usage() : null);
+    }),
 });
