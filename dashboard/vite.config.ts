@@ -1,6 +1,7 @@
 import { defineConfig } from "vite";
 import { fewerColours } from "./build/fewer-colours.ts";
 import { precompress } from "./build/precompress.ts";
+import { strictStyles } from "./build/strict-styles.ts";
 
 /** The editor without its grammars, of which a page needs one. */
 const EDITOR = /@codemirror\/(view|state|language|commands|search)\/|@lezer\/(common|highlight|lr)\//;
@@ -17,7 +18,7 @@ function isComponent(id: string): boolean {
 
 export default defineConfig({
   base: "/dashboard/",
-  plugins: [fewerColours(), precompress()],
+  plugins: [strictStyles(), fewerColours(), precompress()],
   build: {
     target: "es2024",
     emptyOutDir: true,

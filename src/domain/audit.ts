@@ -46,6 +46,12 @@ export const AUDIT_ACTIONS = [
   "sandbox.pause",
   "sandbox.resume",
   "sandbox.end",
+  "sandbox.start-terminal",
+  "sandbox.attach",
+  "sandbox.write-file",
+  "sandbox.make-directory",
+  "sandbox.move-file",
+  "sandbox.remove-file",
 ] as const;
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];

@@ -41,8 +41,16 @@ import type { NewProject, Project, ProjectChanges, Projects } from "../../../src
 import type {
   ExecutionDetail,
   Executions,
+  FileList,
+  FileMove,
+  FilePath,
+  FileRemoval,
+  FileText,
+  NewTerminal,
   SandboxDetail,
   SandboxList,
+  StartedTerminal,
+  UsageSamples,
 } from "../../../src/http/dashboard/api/sandboxes.ts";
 import type {
   Acceptance,
@@ -138,6 +146,8 @@ export const queries = {
   sandbox: (id: string) => getQuery<SandboxDetail>(`/sandboxes/${encodeURIComponent(id)}`),
   execution: (id: string, number: number) =>
     getQuery<ExecutionDetail>(`/sandboxes/${encodeURIComponent(id)}/executions/${number}`),
+  usageSamples: (id: string) => getQuery<UsageSamples>(`/sandboxes/${encodeURIComponent(id)}/samples`),
+  fileText: (id: string, path: string) => getQuery<FileText>(`${filesOf(id)}/text`, { path }),
   /** Compares an ended judgement, which does not change, with what the package expects. */
   comparison: (id: string, body: ExpectationsToCompare) =>
     queryOptions({
@@ -180,6 +190,7 @@ export const fetchPage = {
   sandboxes: (search: Parameters, before?: string) => get<SandboxList>("/sandboxes", { ...search, before, limit: 50 }),
   executions: (id: string, before: string) =>
     get<Executions>(`/sandboxes/${encodeURIComponent(id)}/executions`, { before }),
+  files: (id: string, path: string, after?: string) => get<FileList>(filesOf(id), { path, after }),
 };
 
 export const mutations = {
@@ -218,11 +229,25 @@ export const mutations = {
   cancelJudgement: (id: string) => send<Cancelled>("POST", `/judgements/${encodeURIComponent(id)}/cancel`),
   changeSandbox: (id: string, change: "pause" | "resume" | "end") =>
     send<SandboxDetail>("POST", `/sandboxes/${encodeURIComponent(id)}/${change}`),
-  importProblem: (archive: Blob, options: Parameters, progress: Progress) =>
-    upload<ImportedProblem>(`/problems${queryOf(options)}`, archive, progress),
+  startTerminal: (id: string, size: NewTerminal) =>
+    send<StartedTerminal>("POST", `/sandboxes/${encodeURIComponent(id)}/terminals`, size),
+  makeDirectory: (id: string, body: FilePath) => send<unknown>("POST", `${filesOf(id)}/directories`, body),
+  moveFile: (id: string, body: FileMove) => send<unknown>("POST", `${filesOf(id)}/move`, body),
+  removeFile: (id: string, body: FileRemoval) => send<unknown>("POST", `${filesOf(id)}/remove`, body),
+  /** @param replace whether a file with this path is replaced. */
+  writeFile: (id: string, path: string, bytes: Blob, replace: boolean, progress: Progress) => {
+    const to = `${filesOf(id)}/content${queryOf({ path, replace: String(replace) })}`;
+    return upload<unknown>({ method: "PUT", path: to, type: "application/octet-stream" }, bytes, progress);
+  },
+  importProblem: (archive: Blob, options: Parameters, progress: Progress) => {
+    const to = { method: "POST", path: `/problems${queryOf(options)}`, type: "application/zip" };
+    return upload<ImportedProblem>(to, archive, progress);
+  },
   deleteProblem: (id: string) => send<void>("DELETE", `/problems/${encodeURIComponent(id)}`),
   account: (id: string, body: AccountChanges) => send<AccountResource>("PATCH", `/accounts/${id}`, body),
 };
+
+const filesOf = (id: string) => `/sandboxes/${encodeURIComponent(id)}/files`;
 
 /** @param topics The answer is requested again when one of these topics changes (changes.ts). */
 function getQuery<T>(path: string, parameters: Parameters = {}, topics: readonly Topic[] = []) {
@@ -232,6 +257,8 @@ function getQuery<T>(path: string, parameters: Parameters = {}, topics: readonly
     meta: { topics },
   });
 }
+
+export type ApiQuery<T> = ReturnType<typeof getQuery<T>>;
 
 /** The address of an endpoint of the dashboard's API. */
 export function addressOf(path: string, parameters: Parameters = {}): string {
@@ -305,7 +332,11 @@ interface Progress {
 }
 
 /** Uploads by XMLHttpRequest, because `fetch` does not report the progress of a body. */
-function upload<T>(path: string, archive: Blob, { onSent, signal }: Progress): Promise<T> {
+function upload<T>(
+  { method, path, type }: { readonly method: string; readonly path: string; readonly type: string },
+  bytes: Blob,
+  { onSent, signal }: Progress,
+): Promise<T> {
   const request = new XMLHttpRequest();
   const ended = new Promise<T>((resolve, reject) => {
     request.onload = () => {
@@ -320,9 +351,9 @@ function upload<T>(path: string, archive: Blob, { onSent, signal }: Progress): P
   });
   signal.onabort = () => request.abort();
   request.upload.onprogress = ({ loaded, total }) => onSent(total > 0 ? loaded / total : 1);
-  request.open("POST", `${API}${path}`);
-  request.setRequestHeader("content-type", "application/zip");
-  request.send(archive);
+  request.open(method, `${API}${path}`);
+  request.setRequestHeader("content-type", type);
+  request.send(bytes);
   return ended;
 }
 

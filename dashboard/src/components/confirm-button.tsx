@@ -7,6 +7,8 @@ import { useAction } from "./use-action.ts";
 
 interface Props<T> {
   readonly label: string;
+  /** The label for screen readers, where `label` does not say what the action is about. */
+  readonly ariaLabel?: string;
   /** Label of the button in the dialog. It names the action, such as "Delete problem". */
   readonly submit: string;
   readonly title: string;
@@ -22,6 +24,7 @@ interface Props<T> {
 /** A button that asks for confirmation in a dialog. */
 export function ConfirmButton<T>({
   label,
+  ariaLabel,
   submit,
   title,
   children,
@@ -41,7 +44,7 @@ export function ConfirmButton<T>({
   });
   return (
     <>
-      <Button variant="default" size="compact-sm" onClick={show} {...button}>
+      <Button variant="default" size="compact-sm" onClick={show} aria-label={ariaLabel} {...button}>
         {label}
       </Button>
       {open && (

@@ -4,6 +4,7 @@ import { type Conversation, follow, giveAsManyAsFit } from "../../conversation/c
 import { ClientError, clientError } from "../../domain/error.ts";
 import type { Language } from "../../domain/language.ts";
 import { isTerminal } from "../../domain/submission.ts";
+import { isStillValid } from "../../http/access/auth.ts";
 import { callerOf } from "../../http/access/caller.ts";
 import { accept } from "../../http/api/accept.ts";
 import { signalNumber } from "../../http/api/live-input.ts";
@@ -46,7 +47,8 @@ export class PistonSession {
     answers: LongAnswers,
     stopping: AbortSignal,
   ) {
-    this.#socket = new MessageSocket(socket, request, reply, dependencies.store.keys, answers, stopping);
+    const isAllowed = () => isStillValid(request, dependencies.store.keys);
+    this.#socket = new MessageSocket(socket, request, reply, isAllowed, answers, stopping);
     this.#request = request;
     this.#reply = reply;
     this.#dependencies = dependencies;
@@ -118,7 +120,7 @@ export class PistonSession {
   }
 
   async #give(inputs: readonly LiveInput[]): Promise<void> {
-    await this.#socket.checkKey();
+    await this.#socket.checkAllowed();
     const given = this.#conversation && (await giveAsManyAsFit(this.#conversation, inputs));
     if (given === "full")
       throw clientError("foreignRequest", [
@@ -138,7 +140,7 @@ export class PistonSession {
     const take = (bytes: number) => this.#answers.budget.takeInTime(owner, bytes, over);
     let fence: number | null = null;
     for await (const { status, pieces, isWithheld } of follow(conversation, { take, over, everyMs: REREAD_MS })) {
-      await this.#socket.checkKey();
+      await this.#socket.checkAllowed();
       if (isWithheld) throw noRoom(this.#request);
       await this.#socket.inTime(async () => {
         for (const piece of pieces) {

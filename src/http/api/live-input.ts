@@ -221,7 +221,8 @@ class RunSocket {
 
   constructor(socket: WebSocket, request: FastifyRequest, reply: FastifyReply, services: Services, watched: Watched) {
     const { dependencies, answers, stopping } = services;
-    this.#socket = new MessageSocket(socket, request, reply, dependencies.store.keys, answers, stopping);
+    const isAllowed = () => isStillValid(request, dependencies.store.keys);
+    this.#socket = new MessageSocket(socket, request, reply, isAllowed, answers, stopping);
     this.#request = request;
     this.#reply = reply;
     this.#services = services;
@@ -250,7 +251,7 @@ class RunSocket {
 
   async #give(inputs: readonly LiveInput[]): Promise<void> {
     if (inputs.length === 0) return;
-    await this.#socket.checkKey();
+    await this.#socket.checkAllowed();
     const given = await giveAsManyAsFit(this.#watched.conversation, inputs);
     if (given === "takesNone") throw clientError("takesNoInput", []);
     if (given === "full") throw inputFull();

@@ -15,12 +15,13 @@ export function isStorable(text: string): boolean {
 
 /**
  * Rejects text that a database cannot store, in the path, the query and the body. A path or a query can contain such text
- * percent-encoded, and JSON can contain it as \u0000. An archive is not checked.
+ * percent-encoded, and JSON can contain it as \u0000. An archive, and a body that is passed on while it arrives, are not checked.
  * @throws ClientError invalidRequest, which names the part and does not echo it.
  */
 export function checkStorable({ params, query, body, routeOptions }: FastifyRequest): void {
   const bytes = routeOptions.config.bytes ?? [];
-  const parts = { "the path": params, "the query": query, "the body": Buffer.isBuffer(body) ? null : body } as const;
+  const isChecked = !Buffer.isBuffer(body) && !routeOptions.config.streams;
+  const parts = { "the path": params, "the query": query, "the body": isChecked ? body : null } as const;
   for (const [part, value] of Object.entries(parts)) {
     if (!isAllStorable(value, part === "the body" ? bytes : [])) {
       throw clientError("invalidRequest", [part, "has U+0000 or half of a surrogate pair, which cannot be stored"]);

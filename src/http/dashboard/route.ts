@@ -2,6 +2,7 @@ import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyReques
 import type { z } from "zod";
 import type { AuditActor } from "../../domain/audit.ts";
 import { ownerOf } from "../access/caller.ts";
+import { passBodiesOn } from "../body/streamed-body.ts";
 import type { StreamBudget } from "../responses/stream-budget.ts";
 import type { Services } from "../route.ts";
 import type { DashboardDependencies } from "./dependencies.ts";
@@ -84,6 +85,19 @@ export function addDashboardRoutes(
   routes: readonly DashboardRoute[],
   services: DashboardServices,
 ): void {
+  const streams = (route: DashboardRoute) => route.config?.streams === true;
+  addAll(
+    server,
+    routes.filter((route) => !streams(route)),
+    services,
+  );
+  void server.register(async (scope) => {
+    passBodiesOn(scope);
+    addAll(scope, routes.filter(streams), services);
+  });
+}
+
+function addAll(server: FastifyInstance, routes: readonly DashboardRoute[], services: DashboardServices): void {
   for (const { method, path, session, query, body, bodyLimit, config, handler } of routes) {
     const handle = handler(services);
     server.route({

@@ -30,7 +30,9 @@ import { Provider } from "./provider.ts";
 import { providerRoutes } from "./provider-routes.ts";
 import { addDashboardRoutes, type DashboardRoute } from "./route.ts";
 import { runPartRoutes } from "./run-parts.ts";
+import { sandboxFileRoutes } from "./sandbox-files.ts";
 import { sandboxLiveRoutes } from "./sandbox-live.ts";
+import { sandboxTerminalRoutes } from "./sandbox-terminal.ts";
 import { sandboxRoutes } from "./sandboxes.ts";
 import type { SessionGuard } from "./session.ts";
 import { settingsRoutes } from "./settings.ts";
@@ -68,6 +70,8 @@ export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
   ...problemRoutes,
   ...sandboxRoutes,
   ...sandboxLiveRoutes,
+  ...sandboxTerminalRoutes,
+  ...sandboxFileRoutes,
   ...healthRoutes,
   ...projectRoutes,
   ...keyRoutes,

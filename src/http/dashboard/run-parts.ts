@@ -63,7 +63,7 @@ export const runPartRoutes: readonly DashboardRoute[] = [
  * The header by which a browser stores a file under the last name of its path. Headers are ASCII, so another name is sent in the encoding
  * of RFC 8187, after a replacement for programs that do not know this encoding.
  */
-function attachment(path: string): string {
+export function attachment(path: string): string {
   const name = path.slice(path.lastIndexOf("/") + 1);
   const ascii = name.replaceAll(/[^ -~]|["\\]/g, "_");
   const encoded = encodeURIComponent(name).replaceAll(/['()*]/g, (one) => `%${one.charCodeAt(0).toString(16)}`);

@@ -54,7 +54,7 @@ export function toExecutions({ executions, next }: ExecutionPage): Executions {
   return { executions: executions.map(toExecutionRow), next: next === null ? null : String(next) };
 }
 
-function toExecutionRow(execution: Execution): ExecutionRow {
+export function toExecutionRow(execution: Execution): ExecutionRow {
   const { number, kind, background, hasTerminal, status, startedAtMs, completedAtMs, processesLeft } = execution;
   const { result, metrics } = toLongExecutionRecord(execution);
   const command = commandOf(execution);

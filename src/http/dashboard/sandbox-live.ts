@@ -66,10 +66,7 @@ export const sandboxLiveRoutes: readonly DashboardRoute[] = [
         const { dependencies, answers, streams } = services;
         const { store } = dependencies;
         const stored = await readExecution(services, request, reply);
-        const followed =
-          stored.status === "running"
-            ? ((await runningOf(services, stored)) ?? (await endedMeanwhile(services, stored)))
-            : endedExecution(stored);
+        const followed = await followedOf(services, stored);
         streams.open(person.id, reply);
         const isAllowed = () => mayStillSee(store, request, stored.accountId);
         return sendTexts(services, request, reply, async function* (over) {
@@ -100,6 +97,12 @@ function* eventsOf(stream: "stdout" | "stderr", texts: Iterable<OutputText>): Ge
   for (const { at, text } of texts) yield `event: ${stream}\ndata: ${JSON.stringify({ at, text })}\n\n`;
 }
 
+/** An execution of the store, for readers. @throws ClientError sandboxElsewhere if it runs in another process. */
+export async function followedOf(services: DashboardServices, stored: Execution): Promise<Followed> {
+  if (stored.status !== "running") return endedExecution(stored);
+  return (await runningOf(services, stored)) ?? (await endedMeanwhile(services, stored));
+}
+
 /** The execution, if it runs in this process. Watching is not a use of the sandbox: a page that is left open does not keep it alive. */
 async function runningOf(
   { dependencies: { sandboxes } }: DashboardServices,
@@ -123,7 +126,7 @@ async function endedMeanwhile({ dependencies: { store } }: DashboardServices, ex
 }
 
 /** A session can end, and a person can lose an account, while a stream is open. */
-async function mayStillSee(store: Store, request: FastifyRequest, accountId: string): Promise<boolean> {
+export async function mayStillSee(store: Store, request: FastifyRequest, accountId: string): Promise<boolean> {
   const person = await store.sessions.find(request.sessionHash ?? "");
   return person !== undefined && maySee(person, accountId);
 }

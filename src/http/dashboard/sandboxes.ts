@@ -1,15 +1,17 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import type { AuditActor } from "../../domain/audit.ts";
 import { clientError } from "../../domain/error.ts";
 import type { Execution } from "../../domain/sandboxes/execution.ts";
 import type { SandboxHandle } from "../../domain/sandboxes/host.ts";
-import { SANDBOX_STATES } from "../../domain/sandboxes/sandbox.ts";
+import { SANDBOX_STATES, type Sandbox, SandboxRefused } from "../../domain/sandboxes/sandbox.ts";
+import type { UsageSample } from "../../domain/sandboxes/usage.ts";
 import type { FoundSandbox } from "../../store/search/types.ts";
 import type { Store } from "../../store/store.ts";
 import { ownerOf } from "../access/caller.ts";
 import { sendBytes } from "../api/result.ts";
 import { refusing } from "../api/sandboxes/of-sandbox.ts";
-import type { Executions, SandboxDetail, SandboxList } from "./api/sandboxes.ts";
+import type { Executions, SandboxDetail, SandboxList, UsageSamples } from "./api/sandboxes.ts";
 import { idText } from "./authorize.ts";
 import { accountsFor, cursor, listed } from "./pagination.ts";
 import { type DashboardRoute, type DashboardServices, dashboardRoute } from "./route.ts";
@@ -67,6 +69,20 @@ export const sandboxRoutes: readonly DashboardRoute[] = [
       async ({ request }): Promise<SandboxDetail> =>
         await watchOf(services).read(await readOwn(services.dependencies.store, request)),
   }),
+  dashboardRoute({
+    method: "get",
+    path: "/sandboxes/{id}/samples",
+    session: "member",
+    handler:
+      (services) =>
+      async ({ request, reply, owner }) => {
+        const { store } = services.dependencies;
+        const { sandbox } = await readOwn(store, request);
+        const { id, accountId } = sandbox;
+        const samples = (await usageOf(services, sandbox)) ?? (await store.sandboxes.usage(id, accountId));
+        return services.answers.send(owner, reply, { samples } satisfies UsageSamples);
+      },
+  }),
   changing("pause", (handle) => handle.sandbox.state !== "paused" && (() => handle.pause())),
   changing("resume", (handle) => handle.sandbox.state === "paused" && (() => handle.resume())),
   changing("end", (handle) => () => handle.end()),
@@ -114,10 +130,22 @@ export const sandboxRoutes: readonly DashboardRoute[] = [
   }),
 ];
 
+/** What a sandbox that lives in this process has used; null for another one. */
+async function usageOf(
+  { dependencies: { sandboxes } }: DashboardServices,
+  { id, accountId, state }: Sandbox,
+): Promise<readonly UsageSample[] | null> {
+  if (state === "ended") return null;
+  try {
+    return (await sandboxes.find(id, accountId)).usage();
+  } catch (error) {
+    if (error instanceof SandboxRefused) return null; // it has ended, or another process has it
+    throw error;
+  }
+}
+
 /**
- * A route that changes a sandbox. @param begin returns the change; false if there is nothing to change. The change has an entry in the audit
- * trail, which is stored before, because the change is not part of a transaction.
- */
+ * A route that changes a sandbox. @param begin returns the change; false if there is nothing to change. */
 function changing(
   verb: "pause" | "resume" | "end",
   begin: (handle: SandboxHandle) => (() => Promise<unknown>) | false,
@@ -129,20 +157,42 @@ function changing(
     handler:
       (services) =>
       async ({ request, actor }): Promise<SandboxDetail> => {
-        const { store, sandboxes } = services.dependencies;
-        const { sandbox } = await findOwn(store, request);
-        const { id, accountId } = sandbox;
-        await refusing(async () => {
-          const change = begin(await sandboxes.find(id, accountId));
-          if (!change) return;
-          await store.audit.noteChange({ action: `sandbox.${verb}`, actor, subject: id, accountId });
-          await change();
+        const { store } = services.dependencies;
+        const { id } = await inOwn(services, request, async (handle) => {
+          const change = begin(handle);
+          const { sandbox } = handle;
+          if (change) await noteSandboxChange(store, actor, sandbox, { action: `sandbox.${verb}` });
+          if (change) await change();
+          return sandbox;
         });
         const watch = watchOf(services);
         watch.forget(id);
         return await watch.read(await findOwn(store, request));
       },
   });
+}
+
+/**
+ * Does something in the sandbox named by the path, which lives in this process.
+ * @throws ClientError notFound, or why the sandbox refuses.
+ */
+export async function inOwn<T>(
+  { dependencies: { store, sandboxes } }: DashboardServices,
+  request: FastifyRequest,
+  act: (handle: SandboxHandle) => Promise<T>,
+): Promise<T> {
+  const { sandbox } = await findOwn(store, request);
+  return await refusing(async () => await act(await sandboxes.find(sandbox.id, sandbox.accountId)));
+}
+
+/** Adds the entry of a change to the audit trail. It comes before the change, because the change is not part of a transaction. */
+export async function noteSandboxChange(
+  store: Store,
+  actor: AuditActor,
+  { id, accountId }: Pick<Sandbox, "id" | "accountId">,
+  change: Pick<Parameters<Store["audit"]["noteChange"]>[0], "action" | "detail">,
+): Promise<void> {
+  await store.audit.noteChange({ ...change, actor, subject: id, accountId });
 }
 
 /** Finds the sandbox named by the path. @throws ClientError notFound, also for a sandbox of another account. */

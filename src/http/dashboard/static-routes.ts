@@ -7,8 +7,8 @@ const HASHED = "assets/";
 
 /**
  * The page may use only files of this origin, and no inline scripts or styles. So if text of a submission ever became markup, it could
- * do nothing. The editor creates its style sheet through the DOM, in a shadow root. Styles of single elements are set through the DOM
- * as well. No policy forbids either.
+ * do nothing. The editor creates its style sheet through the DOM, in a shadow root, and the terminal constructs its own. Styles of single
+ * elements are set through the DOM as well. No policy forbids any of this.
  */
 const POLICY = [
   "default-src 'none'",

@@ -3,16 +3,14 @@ import type { WebSocket } from "ws";
 import { clientError } from "../../domain/error.ts";
 import { Budget } from "../../fairness/budget.ts";
 import { MAX_LIVE_INPUT } from "../../store/live/input.ts";
-import { isStillValid } from "../access/auth.ts";
-import { callerOf, ownerOf } from "../access/caller.ts";
-import type { Dependencies } from "../dependencies.ts";
+import { ownerOf } from "../access/caller.ts";
 import { disconnected } from "../responses/client-disconnect.ts";
 import { linger } from "../responses/linger.ts";
 import { type LongAnswers, noRoom } from "../responses/long-answers.ts";
 import { StreamBudget } from "../responses/stream-budget.ts";
 import { admitMessage } from "./burst-guard.ts";
 
-/** The most WebSockets that an account can have open at once. */
+/** The most WebSockets that an account, or a person who is signed in, can have open at once. */
 const MAX_SOCKETS = 8;
 /** The most WebSockets of all accounts together. They are bounded, because each keeps a message of up to 2 MiB. */
 const MAX_ALL_SOCKETS = 128;
@@ -26,17 +24,17 @@ const STILL_MS = 30_000;
 const MOST_READ_BYTES = 2 * 1_048_576;
 /** The client must confirm within this time that the connection is closed. */
 const CLOSE_MS = 2_000;
-/** Interval of the checks whether the key is still valid and its account is not suspended. */
+/** Interval of the checks whether the client still has access. */
 const CHECK_MS = 1_000;
 
 /** The numbers of open WebSockets, which all routes with WebSockets share. */
 export class WebSocketBudget {
-  readonly #ofAccount = new StreamBudget(MAX_SOCKETS);
+  readonly #ofOwner = new StreamBudget(MAX_SOCKETS);
   readonly #ofAll = new Budget({ total: MAX_ALL_SOCKETS, perOwner: "shared" });
 
   /** Counts a WebSocket until it is closed. @throws ClientError tooManyWatched or noRoom. */
   open(request: FastifyRequest, reply: FastifyReply): void {
-    this.#ofAccount.open(callerOf(request).accountId, reply);
+    this.#ofOwner.open(ownerOf(request), reply);
     const release = this.#ofAll.take(ownerOf(request), 1);
     if (!release) throw noRoom(request);
     disconnected(reply).addEventListener("abort", release, { once: true });
@@ -60,8 +58,8 @@ export interface MessageHandlers {
 }
 
 /**
- * A WebSocket with a client of the API. It bounds what the client can send, checks that the client is alive and its key is valid, and sends
- * messages as fast as the client reads them.
+ * A WebSocket with a client. It bounds what the client can send, checks that the client is alive and still has access, and sends messages as
+ * fast as the client reads them.
  */
 export class MessageSocket {
   readonly request: FastifyRequest;
@@ -70,7 +68,7 @@ export class MessageSocket {
   readonly #socket: WebSocket;
   readonly #reply: FastifyReply;
   readonly #answers: LongAnswers;
-  readonly #keys: Dependencies["store"]["keys"];
+  readonly #isAllowed: () => Promise<boolean>;
   readonly #stopping: AbortSignal;
   readonly #mostMessages: number;
   readonly #messages: SocketMessage[] = [];
@@ -82,11 +80,12 @@ export class MessageSocket {
   #checkedAtMs = performance.now();
   #sending: Promise<void> = Promise.resolve();
 
+  /** @param isAllowed whether the client still has access; it can also throw the ClientError that the client gets. */
   constructor(
     socket: WebSocket,
     request: FastifyRequest,
     reply: FastifyReply,
-    keys: Dependencies["store"]["keys"],
+    isAllowed: () => Promise<boolean>,
     answers: LongAnswers,
     stopping: AbortSignal,
     mostMessages = MAX_MESSAGES,
@@ -95,7 +94,7 @@ export class MessageSocket {
     this.over = AbortSignal.any([disconnected(reply), stopping]);
     this.#socket = socket;
     this.#reply = reply;
-    this.#keys = keys;
+    this.#isAllowed = isAllowed;
     this.#answers = answers;
     this.#stopping = stopping;
     this.#mostMessages = mostMessages;
@@ -162,12 +161,12 @@ export class MessageSocket {
     else this.#stopping.addEventListener("abort", stop, { once: true, signal: disconnected(this.#reply) });
   }
 
-  /** Checks the key, at most once in CHECK_MS. @throws ClientError unauthorized if it is no longer valid. */
-  async checkKey(): Promise<void> {
+  /** Checks, at most once in CHECK_MS, that the client still has access. @throws ClientError unauthorized, or the error of `isAllowed`. */
+  async checkAllowed(): Promise<void> {
     const nowMs = performance.now();
     if (nowMs - this.#checkedAtMs < CHECK_MS) return;
     this.#checkedAtMs = nowMs;
-    if (!(await isStillValid(this.request, this.#keys))) throw clientError("unauthorized", []);
+    if (!(await this.#isAllowed())) throw clientError("unauthorized", []);
   }
 
   /**

@@ -39,10 +39,11 @@ const webSockets = new WebSocketServer({
   ...MAX_PARTS,
 });
 
-/** The paths of our own routes that take a WebSocket. */
-const WEB_SOCKET_PATH = /^\/api\/(result\/[^/]+\/connect|sandboxes\/[^/]+\/executions\/[^/]+\/attach)(\?|$)/;
+/** The paths of our own routes that take a WebSocket: those of the API, and the terminal of the dashboard. */
+const WEB_SOCKET_PATH =
+  /^\/(api\/result\/[^/]+\/connect|(dashboard\/)?api\/sandboxes\/[^/]+\/executions\/[^/]+\/attach)(\?|$)/;
 
-/** Whether the route of our own API with this URL takes a WebSocket. */
+/** Whether our own route with this URL takes a WebSocket. */
 export function takesOwnWebSocket(url: string): boolean {
   return WEB_SOCKET_PATH.test(url);
 }

@@ -38,7 +38,7 @@ export async function addAuditEntry(trx: Transaction<Schema>, entry: Entry): Pro
     .execute();
 }
 
-/** For this time, further reads of an object by the same administrator get no entry, because pages reload automatically. */
+/** For this time, further reads of an object by the same person get no entry, because pages reload and connect automatically. */
 const READING_MS = 3_600_000;
 
 export type AuditStore = ReturnType<typeof auditStore>;
@@ -50,8 +50,8 @@ export type AuditStore = ReturnType<typeof auditStore>;
 export function auditStore({ db }: Database, transactions: Transactions, reads: AccountReads, now: () => number) {
   return {
     /**
-     * Adds an entry when an administrator reads a submission, a judgement or a sandbox, at most once per hour for the same administrator and the same
-     * object.
+     * Adds an entry when an administrator reads a submission, a judgement or a sandbox, or a person is connected to a terminal of a sandbox, at most
+     * once per hour for the same person and the same object.
      */
     async noteReading({
       action,
@@ -60,7 +60,7 @@ export function auditStore({ db }: Database, transactions: Transactions, reads: 
       subject,
       accountId,
     }: {
-      readonly action: "submission.read" | "judgement.read" | "sandbox.read";
+      readonly action: "submission.read" | "judgement.read" | "sandbox.read" | "sandbox.attach";
       readonly actor: string;
       readonly address: string;
       readonly subject: string;
@@ -85,12 +85,13 @@ export function auditStore({ db }: Database, transactions: Transactions, reads: 
      * that no change lacks its entry.
      */
     async noteChange(change: {
-      readonly action: "sandbox.pause" | "sandbox.resume" | "sandbox.end";
+      readonly action: Exclude<Extract<AuditAction, `sandbox.${string}`>, "sandbox.read" | "sandbox.attach">;
       readonly actor: AuditActor;
       readonly subject: string;
       readonly accountId: string;
+      readonly detail?: Readonly<Record<string, string>>;
     }): Promise<void> {
-      await transactions.run((trx) => addAuditEntry(trx, { ...change, atMs: now(), detail: {} }));
+      await transactions.run((trx) => addAuditEntry(trx, { detail: {}, ...change, atMs: now() }));
     },
 
     /**

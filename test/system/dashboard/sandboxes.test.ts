@@ -45,6 +45,8 @@ test("sandboxes: the list, and a page with executions, output, evidence and chan
     assert.equal(await rows.count(), 4);
     await rows.filter({ hasText: "3 tests passed" }).getByText("AC").waitFor();
     await rows.filter({ hasText: "python3 -c 'print('\\''x'\\'')'" }).getByText("running").waitFor();
+    await page.getByRole("figure", { name: "Timeline of the executions" }).getByText("after the start").waitFor();
+    await page.getByRole("figure").filter({ hasText: "Memory: at most 32 MiB of 128 MiB" }).waitFor();
     await page.getByRole("cell", { name: "pid_namespace" }).waitFor();
   });
 
@@ -85,6 +87,11 @@ test("sandboxes: the list, and a page with executions, output, evidence and chan
     }
     assert.equal(await button("End").count(), 0);
     await page.getByRole("heading", { name: "Evidence of the box and its teardown" }).waitFor();
+    await page.getByText("the sandbox ended: a client ended it").waitFor();
+    assert.equal(await page.getByRole("heading", { name: "Terminal" }).count(), 0);
+    assert.equal(await page.getByRole("heading", { name: "Files" }).count(), 0);
+    await page.reload();
+    await page.getByRole("figure").filter({ hasText: "Memory: at most 32 MiB of 128 MiB" }).waitFor();
     assert.deepEqual(complaints, []);
   });
 });

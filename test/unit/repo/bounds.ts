@@ -133,11 +133,12 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "event loop delay by SQLite": ["test/system/bounds/event-loop-disk.test.ts"],
   "calls of assistants": ["test/integration/http/mcp.test.ts", "test/system/mcp/tools.test.ts"],
   "waits of a request of Piston for its run": ["test/integration/compat/piston.test.ts"],
-  "WebSockets, of clients of Piston and of runs": [
+  "WebSockets, of clients of Piston, of runs and of executions": [
     "test/integration/compat/piston-connect.test.ts",
     "test/integration/http/live-input.test.ts",
     "test/integration/store/live-input.test.ts",
     "test/system/client/piston-connect.test.ts",
+    "test/integration/http/dashboard/terminals.test.ts",
   ],
   "live input that waits in the memory of a service": ["test/integration/conversation/conversation.test.ts"],
   "live output of a run": [
@@ -148,11 +149,17 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "archives of Judge0 clients": ["test/integration/compat/judge0/hostile.test.ts"],
   "response of a service to `assay status`": ["test/integration/cli/status.test.ts"],
   "streams of a person on the dashboard": ["test/integration/http/dashboard/changes.test.ts"],
-  "live view after sign-out; WebSocket of a revoked key": [
+  "live view or terminal after sign-out, or after the loss of the account; WebSocket of a revoked key": [
     "test/integration/http/dashboard/live.test.ts",
+    "test/integration/http/dashboard/terminals.test.ts",
     "test/integration/compat/piston-connect.test.ts",
     "test/integration/http/live-input.test.ts",
   ],
+  "terminal of a page, a WebSocket with the cookie of the session": [
+    "test/integration/http/dashboard/terminals.test.ts",
+    "test/unit/dashboard/terminal-link.test.ts",
+  ],
+  "text of a file on a page": ["test/integration/http/dashboard/sandbox-files.test.ts"],
   "cost of a list": ["test/system/bounds/keys.test.ts"],
   "keys, endpoints and projects made by members": ["test/system/bounds/keys.test.ts"],
   "sign-in attempts a minute": ["test/integration/http/dashboard/attempts.test.ts"],

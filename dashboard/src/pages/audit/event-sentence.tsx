@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import type { Audit, AuditEntry, AuditedAction } from "../../../../src/http/dashboard/api/audit.ts";
 import { count, counted } from "../../components/format.ts";
+import { PlainText } from "../../components/program-text.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
 import css from "./audit.module.css";
 import { SubjectLink } from "./subject-link.tsx";
@@ -14,6 +15,12 @@ type Sentence = (entry: AuditEntry, name: (id: unknown, kind?: string) => ReactN
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 const amount = (value: unknown): number => (typeof value === "number" ? value : 0);
+
+const file = (path: unknown) => (
+  <code>
+    <PlainText text={text(path)} />
+  </code>
+);
 
 /** The change of a name in words: "from OLD to NEW". */
 const renamed = ({ name }: AuditEntry["detail"]) => {
@@ -206,6 +213,28 @@ const SENTENCES: Readonly<Record<AuditedAction, Sentence>> = {
   "sandbox.pause": ({ subject }, name) => <>paused the sandbox {name(subject)}</>,
   "sandbox.resume": ({ subject }, name) => <>resumed the sandbox {name(subject)}</>,
   "sandbox.end": ({ subject }, name) => <>ended the sandbox {name(subject)}</>,
+  "sandbox.start-terminal": ({ subject }, name) => <>started a terminal in the sandbox {name(subject)}</>,
+  "sandbox.attach": ({ subject }, name) => <>was connected to a running program in the sandbox {name(subject)}</>,
+  "sandbox.write-file": ({ subject, detail }, name) => (
+    <>
+      wrote the file {file(detail.path)} in the sandbox {name(subject)}
+    </>
+  ),
+  "sandbox.make-directory": ({ subject, detail }, name) => (
+    <>
+      made the directory {file(detail.path)} in the sandbox {name(subject)}
+    </>
+  ),
+  "sandbox.move-file": ({ subject, detail }, name) => (
+    <>
+      renamed {file(detail.path)} to {file(detail.to)} in the sandbox {name(subject)}
+    </>
+  ),
+  "sandbox.remove-file": ({ subject, detail }, name) => (
+    <>
+      removed {file(detail.path)} in the sandbox {name(subject)}
+    </>
+  ),
 };
 
 function hasPassed(time: unknown): boolean {

@@ -5,20 +5,24 @@ import type { ExecutionRow, SandboxDetail } from "../../../../src/http/dashboard
 import { fetchPage } from "../../client/api.ts";
 import { usePaginatedQuery } from "../../client/use-paginated-query.ts";
 import { type Column, DataTable } from "../../components/data-table.tsx";
-import { duration, size } from "../../components/format.ts";
+import { counted, duration, size } from "../../components/format.ts";
 import { LoadMore } from "../../components/load-more.tsx";
 import { PlainText } from "../../components/program-text.tsx";
 import { EmptyState } from "../../components/query-boundary.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
 import { Verdict } from "../../components/verdict.tsx";
 import css from "./sandboxes.module.css";
+import { Timeline } from "./timeline.tsx";
+
+/** The most executions on the timeline. */
+const MOST_LANES = 16;
 
 interface Props {
   readonly of: SandboxDetail;
   readonly onSelect: (number: number) => void;
 }
 
-/** The executions of a sandbox, newest first, with the time of each next to the others. */
+/** The executions of a sandbox: a timeline of the newest, and a table of all that are loaded. */
 export function ExecutionTable({ of: { row: sandbox, executions: newest }, onSelect }: Props) {
   const queryClient = useQueryClient();
   const first = newest.executions[0]?.number ?? 0;
@@ -36,12 +40,6 @@ export function ExecutionTable({ of: { row: sandbox, executions: newest }, onSel
         <a href="/docs/sandboxes">documentation</a>).
       </EmptyState>
     );
-  const fromMs = Date.parse(rows.at(-1)?.startedAt ?? "");
-  const toMs = Math.max(
-    fromMs + 1,
-    ...rows.map((one) => Date.parse(one.completedAt ?? sandbox.endedAt ?? one.startedAt)),
-  );
-  const end = rows.some(({ completedAt }) => completedAt === null) && sandbox.endedAt === null ? Date.now() : toMs;
   const columns: readonly Column<ExecutionRow>[] = [
     {
       head: "Execution",
@@ -58,21 +56,29 @@ export function ExecutionTable({ of: { row: sandbox, executions: newest }, onSel
     },
     {
       head: "Command",
-      cell: ({ command }) => (
-        <span className={css.command}>
-          <PlainText text={command} />
-        </span>
+      cell: ({ command, background, processesLeft }) => (
+        <>
+          <span className={css.command}>
+            <PlainText text={command} />
+          </span>
+          {background && <span className={css.note}>in the background</span>}
+          {(processesLeft ?? 0) > 0 && (
+            <span className={css.note}>
+              {counted(processesLeft ?? 0, "process", "processes")} {background ? "left running" : "killed at its end"}
+            </span>
+          )}
+        </>
       ),
     },
     { head: "Verdict", cell: (one) => <Verdict of={one} /> },
     { head: "Started", cell: ({ startedAt }) => <Timestamp at={startedAt} /> },
-    { head: "Timeline", cell: (one) => <Span of={one} fromMs={fromMs} toMs={Math.max(end, toMs)} /> },
     { head: "Wall time", number: true, cell: ({ wallMs }) => wallMs !== null && duration(wallMs) },
     { head: "CPU time", number: true, cell: ({ cpuMs }) => cpuMs !== null && duration(cpuMs) },
     { head: "Memory", number: true, cell: ({ memoryBytes }) => memoryBytes !== null && size(memoryBytes) },
   ];
   return (
     <>
+      <Timeline sandbox={sandbox} of={rows.slice(0, MOST_LANES)} />
       <DataTable
         caption="Executions, newest first"
         columns={columns}
@@ -88,22 +94,4 @@ export function ExecutionTable({ of: { row: sandbox, executions: newest }, onSel
 function useOnChange(value: string, act: () => void): void {
   // biome-ignore lint/correctness/useExhaustiveDependencies: only the value matters
   useEffect(act, [value]);
-}
-
-interface SpanProps {
-  readonly of: ExecutionRow;
-  readonly fromMs: number;
-  readonly toMs: number;
-}
-
-/** When the execution ran. It is hidden from screen readers, because other cells have its start and its duration. */
-function Span({ of: { startedAt, completedAt }, fromMs, toMs }: SpanProps) {
-  const share = (ms: number) => (100 * (ms - fromMs)) / Math.max(1, toMs - fromMs);
-  const start = share(Date.parse(startedAt));
-  const width = (completedAt === null ? 100 : share(Date.parse(completedAt))) - start;
-  return (
-    <span className={css.span} aria-hidden="true">
-      <span style={{ left: `${Math.min(99, start)}%`, width: `${Math.max(0, width)}%` }} />
-    </span>
-  );
 }

@@ -1,7 +1,9 @@
+import { useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import type { SandboxDetail, SandboxUse } from "../../../../src/http/dashboard/api/sandboxes.ts";
-import { isNotFound, mutations } from "../../client/api.ts";
+import type { UsageSample } from "../../../../src/domain/sandboxes/usage.ts";
+import type { SandboxDetail } from "../../../../src/http/dashboard/api/sandboxes.ts";
+import { isNotFound, mutations, queries } from "../../client/api.ts";
 import { useAccountOptions } from "../../client/session.ts";
 import { ConfirmButton } from "../../components/confirm-button.tsx";
 import { Copyable } from "../../components/copyable.tsx";
@@ -15,9 +17,12 @@ import { Timestamp } from "../../components/timestamp.tsx";
 import { EvidenceTable } from "../../run/evidence.tsx";
 import { ExecutionTable } from "./execution-table.tsx";
 import { ExecutionView } from "./execution-view.tsx";
+import { Files } from "./files.tsx";
 import { Metadata } from "./metadata.tsx";
 import css from "./sandboxes.module.css";
 import { StateBadge } from "./state-badge.tsx";
+import { Terminals } from "./terminals.tsx";
+import { UseCurve } from "./use-curve.tsx";
 import { useLiveSandbox } from "./use-live-sandbox.ts";
 import { UseNow } from "./use-now.tsx";
 
@@ -52,6 +57,14 @@ function SandboxView({ id }: { id: string }) {
 
 function Actions({ of: { row } }: { of: SandboxDetail }) {
   const { id, state } = row;
+  const queryClient = useQueryClient();
+  const change = async (verb: "pause" | "resume" | "end") => {
+    const detail = await mutations.changeSandbox(id, verb);
+    queryClient.setQueryData(queries.sandbox(id).queryKey, detail);
+    // The page then shows no files of a sandbox that refuses to list them, before its queries are repeated.
+    await new Promise((resolve) => setTimeout(resolve));
+    return detail;
+  };
   return (
     <>
       {state === "running" && (
@@ -59,7 +72,7 @@ function Actions({ of: { row } }: { of: SandboxDetail }) {
           label="Pause"
           submit="Pause sandbox"
           title="Pause this sandbox?"
-          act={() => mutations.changeSandbox(id, "pause")}
+          act={() => change("pause")}
           successMessage="Sandbox paused."
           button={{ size: "sm" }}
           harmless
@@ -73,7 +86,7 @@ function Actions({ of: { row } }: { of: SandboxDetail }) {
           label="Resume"
           submit="Resume sandbox"
           title="Resume this sandbox?"
-          act={() => mutations.changeSandbox(id, "resume")}
+          act={() => change("resume")}
           successMessage="Sandbox resumed."
           button={{ size: "sm" }}
           harmless
@@ -85,7 +98,7 @@ function Actions({ of: { row } }: { of: SandboxDetail }) {
         label="End"
         submit="End sandbox"
         title="End this sandbox?"
-        act={() => mutations.changeSandbox(id, "end")}
+        act={() => change("end")}
         successMessage="Sandbox ended."
         button={{ size: "sm" }}
       >
@@ -95,8 +108,8 @@ function Actions({ of: { row } }: { of: SandboxDetail }) {
   );
 }
 
-function Detail({ of: detail, samples }: { of: SandboxDetail; samples: readonly SandboxUse[] }) {
-  const { row, lifetimeSecs, idleSecs, proofs, executions } = detail;
+function Detail({ of: detail, samples }: { of: SandboxDetail; samples: readonly UsageSample[] }) {
+  const { row, limits, lifetimeSecs, idleSecs, proofs, executions } = detail;
   const { execution: selected } = route.useSearch();
   const manyAccounts = useAccountOptions().length > 0;
   const navigate = useNavigate();
@@ -162,8 +175,23 @@ function Detail({ of: detail, samples }: { of: SandboxDetail; samples: readonly 
       />
       {row.state !== "ended" && (
         <Section title="Now">
-          <UseNow of={detail} samples={samples} />
+          <UseNow of={detail} />
         </Section>
+      )}
+      <Section title="Usage over its life">
+        <div className={css.card}>
+          <UseCurve of={samples} limits={limits} />
+        </div>
+      </Section>
+      {row.state !== "ended" && row.state !== "creating" && (
+        <>
+          <Section title="Terminal">
+            <Terminals of={detail} />
+          </Section>
+          <Section title="Files">
+            <Files sandboxId={row.id} isPaused={row.state === "paused"} />
+          </Section>
+        </>
       )}
       <Section title="Executions">
         <ExecutionTable of={detail} onSelect={select} />

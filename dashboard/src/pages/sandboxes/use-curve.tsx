@@ -1,63 +1,89 @@
 import type { ReactNode } from "react";
-import type { SandboxUse } from "../../../../src/http/dashboard/api/sandboxes.ts";
-import { duration, size } from "../../components/format.ts";
+import type { UsageSample } from "../../../../src/domain/sandboxes/usage.ts";
+import type { SandboxDetail } from "../../../../src/http/dashboard/api/sandboxes.ts";
+import { count, duration, size } from "../../components/format.ts";
 import css from "./use-curve.module.css";
 
 /** The size of the drawing. It is stretched to the width of the page. */
 const [WIDTH, HEIGHT] = [600, 64];
 
 interface Props {
-  readonly of: readonly SandboxUse[];
-  readonly limitBytes: number;
+  readonly of: readonly UsageSample[];
+  readonly limits: SandboxDetail["limits"];
 }
 
-/** The memory and the CPUs that a sandbox has used since the page was opened, as two curves. */
-export function UseCurve({ of: samples, limitBytes }: Props) {
+/** What a sandbox has used over its life, as four curves. */
+export function UseCurve({ of: samples, limits }: Props) {
+  const [first, last] = [samples[0], samples.at(-1)];
+  if (!first || !last || samples.length < 2)
+    return <p className={css.none}>There are fewer than two measurements, so there is no curve.</p>;
+  const forMs = last.atMs - first.atMs;
   const cpus = cpusOf(samples);
-  const peak = Math.max(...samples.map(({ memoryBytes }) => memoryBytes));
-  const most = Math.max(1, ...cpus.map(({ value }) => value));
-  const memory = samples.map(({ atMs, memoryBytes }) => ({ atMs, value: memoryBytes }));
-  const forMs = (samples.at(-1)?.atMs ?? 0) - (samples[0]?.atMs ?? 0);
-  const now = cpus.at(-1)?.value ?? 0;
+  const pointsOf = (of: (sample: UsageSample) => number): Line => {
+    const points = samples.map((sample) => ({ atMs: sample.atMs, value: of(sample) }));
+    return { points, peak: Math.max(...points.map(({ value }) => value)) };
+  };
+  const [memory, processes, disk] = [
+    pointsOf(({ memoryBytes }) => memoryBytes),
+    pointsOf((sample) => sample.processes),
+    pointsOf(({ diskBytes }) => diskBytes),
+  ];
+  const range = { fromMs: first.atMs, forMs };
+  const meanCpus = (last.cpuUsec - first.cpuUsec) / 1000 / Math.max(1, forMs);
   return (
-    <div className={css.curves}>
-      <Curve of={memory} top={Math.max(1, peak * 1.2)} fromMs={samples[0]?.atMs ?? 0} forMs={forMs} kind="memory">
-        Memory over {duration(forMs)}: at most {size(peak)} of {size(limitBytes)}
-      </Curve>
-      <Curve of={cpus} top={most} fromMs={samples[0]?.atMs ?? 0} forMs={forMs} kind="cpu">
-        CPUs over {duration(forMs)}: now {now.toFixed(2)}
-      </Curve>
-    </div>
+    <>
+      <p className={css.range}>
+        {count(samples.length)} measurements over {duration(forMs)}
+      </p>
+      <div className={css.curves}>
+        <Curve of={memory} {...range} kind="memory">
+          Memory: at most {size(memory.peak)} of {size(limits.memoryBytes)}
+        </Curve>
+        <Curve of={cpus} {...range} kind="cpu">
+          CPUs: at most {cpus.peak.toFixed(2)} of {count(limits.cpus)}, on average {meanCpus.toFixed(2)}
+        </Curve>
+        <Curve of={processes} {...range} kind="processes">
+          Processes: at most {count(processes.peak)} of {count(limits.processes)}
+        </Curve>
+        <Curve of={disk} {...range} kind="disk">
+          Files: at most {size(disk.peak)} of {size(limits.diskBytes)}
+        </Curve>
+      </div>
+    </>
   );
 }
 
-interface Point {
-  readonly atMs: number;
-  readonly value: number;
+interface Line {
+  readonly points: readonly { readonly atMs: number; readonly value: number }[];
+  readonly peak: number;
 }
 
-/** The CPUs that were used between each two measurements. */
-function cpusOf(samples: readonly SandboxUse[]): readonly Point[] {
-  return samples.slice(1).map(({ atMs, cpuUsec }, i) => {
+/** The CPUs that were used between each two measurements, as steps. */
+function cpusOf(samples: readonly UsageSample[]): Line {
+  const points = samples.slice(1).flatMap(({ atMs, cpuUsec }, i) => {
     const before = samples[i];
-    const value = before ? (cpuUsec - before.cpuUsec) / 1000 / Math.max(1, atMs - before.atMs) : 0;
-    return { atMs, value: Math.max(0, value) };
+    if (!before) return [];
+    const value = Math.max(0, (cpuUsec - before.cpuUsec) / 1000 / Math.max(1, atMs - before.atMs));
+    return [
+      { atMs: before.atMs, value },
+      { atMs, value },
+    ];
   });
+  return { points, peak: Math.max(0, ...points.map(({ value }) => value)) };
 }
 
 interface CurveProps {
-  readonly of: readonly Point[];
-  readonly top: number;
+  readonly of: Line;
   readonly fromMs: number;
   readonly forMs: number;
-  readonly kind: "memory" | "cpu";
+  readonly kind: "memory" | "cpu" | "processes" | "disk";
   readonly children: ReactNode;
 }
 
-function Curve({ of: points, top, fromMs, forMs, kind, children }: CurveProps) {
+function Curve({ of: { points, peak }, fromMs, forMs, kind, children }: CurveProps) {
   const line = points.map(({ atMs, value }) => {
     const x = (WIDTH * (atMs - fromMs)) / Math.max(1, forMs);
-    return `${x.toFixed(1)},${(HEIGHT - (HEIGHT - 4) * Math.min(1, value / top)).toFixed(1)}`;
+    return `${x.toFixed(1)},${(HEIGHT - 1 - ((HEIGHT - 6) * value) / Math.max(peak, Number.MIN_VALUE)).toFixed(1)}`;
   });
   return (
     <figure className={css.figure}>

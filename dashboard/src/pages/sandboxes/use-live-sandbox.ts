@@ -1,49 +1,37 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { UsageSample } from "../../../../src/domain/sandboxes/usage.ts";
 import type { SandboxDetail, SandboxUse } from "../../../../src/http/dashboard/api/sandboxes.ts";
-import { API, queries } from "../../client/api.ts";
-import { streamWhileVisible } from "../../client/stream.ts";
+import { queries } from "../../client/api.ts";
+import { useLiveState } from "../../client/use-live-state.ts";
 
-/** The most measurements that are kept. One is made every two seconds. */
+/** The most measurements of this page that are kept. One is made every two seconds. */
 const MAX_SAMPLES = 300;
 
-/** The query of a sandbox, which is updated until its end, and what it has used since the page was opened. */
+/** The query of a sandbox, which is updated until its end, and what it has used over its life. */
 export function useLiveSandbox(id: string) {
-  const queryClient = useQueryClient();
-  const [samples, setSamples] = useState<readonly SandboxUse[]>([]);
-  const [streaming, setStreaming] = useState(false);
-  const query = useQuery({
-    ...queries.sandbox(id),
-    // A sandbox that has ended does not change.
-    staleTime: ({ state: { data } }) => (data && data.row.state === "ended" ? Number.POSITIVE_INFINITY : 0),
-    meta: { topics: streaming ? [] : ["sandboxes"] },
+  const [seen, setSeen] = useState<readonly SandboxUse[]>([]);
+  const query = useLiveState<SandboxDetail>({
+    query: queries.sandbox(id),
+    path: `/sandboxes/${encodeURIComponent(id)}/live`,
+    isOpen: ({ row }) => row.state !== "ended",
+    topics: ["sandboxes"],
+    merge: (_known, state) => {
+      const { use } = state;
+      if (use) setSeen((known) => (known.at(-1)?.atMs === use.atMs ? known : [...known.slice(1 - MAX_SAMPLES), use]));
+      return state;
+    },
   });
-  const lives = query.data !== undefined && query.data.row.state !== "ended";
-  useEffect(() => {
-    if (!lives) return;
-    const take = ({ data }: MessageEvent<string>) => {
-      const detail: SandboxDetail = JSON.parse(data);
-      queryClient.setQueryData(queries.sandbox(id).queryKey, detail);
-      const { use } = detail;
-      if (use)
-        setSamples((known) => (known.at(-1)?.atMs === use.atMs ? known : [...known.slice(1 - MAX_SAMPLES), use]));
-    };
-    const end = streamWhileVisible(() => {
-      const source = new EventSource(`${API}/sandboxes/${encodeURIComponent(id)}/live`);
-      source.onopen = () => setStreaming(true);
-      // EventSource reconnects by itself, unless the service rejected the request.
-      source.onerror = () => setStreaming(source.readyState !== EventSource.CLOSED);
-      source.addEventListener("state", take);
-      source.addEventListener("ended", (event) => {
-        source.close();
-        take(event);
-      });
-      return source;
-    });
-    return () => {
-      end();
-      setStreaming(false);
-    };
-  }, [id, lives, queryClient]);
+  const state = query.data?.row.state;
+  const { data: past } = useQuery({
+    ...queries.usageSamples(id),
+    // While the page is open, its own measurements continue those of the service.
+    staleTime: Number.POSITIVE_INFINITY,
+    enabled: state !== undefined,
+    refetchOnMount: "always",
+  });
+  const known = past?.samples ?? [];
+  const lastMs = known.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY;
+  const samples: readonly UsageSample[] = [...known, ...seen.filter(({ atMs }) => atMs > lastMs)];
   return { query, samples };
 }

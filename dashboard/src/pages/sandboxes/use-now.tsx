@@ -1,17 +1,10 @@
-import type { SandboxDetail, SandboxUse } from "../../../../src/http/dashboard/api/sandboxes.ts";
+import type { SandboxDetail } from "../../../../src/http/dashboard/api/sandboxes.ts";
 import { count, counted, duration, size } from "../../components/format.ts";
 import { LimitBars } from "../../run/limit-usage.tsx";
 import css from "./sandboxes.module.css";
-import { UseCurve } from "./use-curve.tsx";
-
-interface Props {
-  readonly of: SandboxDetail;
-  /** What was measured since the page was opened. */
-  readonly samples: readonly SandboxUse[];
-}
 
 /** What a sandbox uses now, next to its limits. */
-export function UseNow({ of: { use, limits, executions }, samples }: Props) {
+export function UseNow({ of: { use, limits, executions } }: { of: SandboxDetail }) {
   if (!use)
     return (
       <p className={css.card}>
@@ -28,7 +21,6 @@ export function UseNow({ of: { use, limits, executions }, samples }: Props) {
   return (
     <div className={css.card}>
       <LimitBars of={bars.map((bar) => ({ ...bar, met: bar.used >= bar.limit }))} />
-      {samples.length > 1 && <UseCurve of={samples} limitBytes={limits.memoryBytes} />}
       <p className={css.hint}>
         {running === 0 ? "No execution runs" : counted(running, "execution runs", "executions run")} now. CPU time so
         far: {duration(Math.round(use.cpuUsec / 1000))}. Memory peak: {size(use.memoryPeakBytes)}.

@@ -3,6 +3,7 @@ import type { WebSocket } from "ws";
 import { z } from "zod";
 import { ClientError, clientError } from "../../../domain/error.ts";
 import { jsonPieces, longBytes } from "../../../domain/json-pieces.ts";
+import type { Execution } from "../../../domain/sandboxes/execution.ts";
 import { SandboxRefused } from "../../../domain/sandboxes/sandbox.ts";
 import { toLongExecutionRecord } from "../../../domain/sandboxes/sandbox-record.ts";
 import { StoreUnavailable } from "../../../store/database/errors.ts";
@@ -12,7 +13,7 @@ import { checkShape } from "../../body/json-shape.ts";
 import { MessageSocket, type SocketMessage } from "../../listener/message-socket.ts";
 import { acceptWebSocket } from "../../listener/upgrade.ts";
 import { named } from "../../named-schemas.ts";
-import { type Call, route, type Services } from "../../route.ts";
+import { route, type Services } from "../../route.ts";
 import { EXECUTION_NUMBER, SANDBOX_ID } from "../parameters.ts";
 import { executionBody, signalBody, terminalBody } from "./bodies.ts";
 import { checking, type Followed, outputBytes, type Position } from "./execution-events.ts";
@@ -86,12 +87,38 @@ export const attachExecution = route({
   handler: (services) => async (call) => {
     const { request, reply, query } = call;
     const followed = await followedExecution(call, services);
-    services.sockets.open(request, reply);
-    const socket = await acceptWebSocket(request, reply);
-    if (socket) new AttachedSocket(socket, call, services, followed, query).begin();
+    const { keys } = services.dependencies.store;
+    await attach(request, reply, services, {
+      followed,
+      from: query,
+      isAllowed: () => isStillValid(request, keys),
+      endOf: async (execution) => ({ type: "ended", execution: toLongExecutionRecord(execution) }),
+    });
     return reply;
   },
 });
+
+export interface Attachment {
+  readonly followed: Followed;
+  /** The position from which on the client gets the output. */
+  readonly from: Position;
+  /** Whether the client still has access; it can also throw the ClientError that the client gets. */
+  readonly isAllowed: () => Promise<boolean>;
+  /** The last message. */
+  readonly endOf: (execution: Execution) => Promise<object>;
+}
+
+/** Accepts the WebSocket that a request asks for, and attaches it to an execution. @throws ClientError, see acceptWebSocket(). */
+export async function attach(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  services: Services,
+  attachment: Attachment,
+): Promise<void> {
+  services.sockets.open(request, reply);
+  const socket = await acceptWebSocket(request, reply);
+  if (socket) new AttachedSocket(socket, request, reply, services, attachment).begin();
+}
 
 /** A client that is attached to an execution. */
 class AttachedSocket {
@@ -99,23 +126,22 @@ class AttachedSocket {
   readonly #request: FastifyRequest;
   readonly #reply: FastifyReply;
   readonly #services: Services;
-  readonly #followed: Followed;
-  readonly #from: Position;
+  readonly #attachment: Attachment;
 
   constructor(
     socket: WebSocket,
-    { request, reply }: Pick<Call, "request" | "reply">,
+    request: FastifyRequest,
+    reply: FastifyReply,
     services: Services,
-    followed: Followed,
-    from: Position,
+    attachment: Attachment,
   ) {
-    const { dependencies, answers, stopping } = services;
-    this.#socket = new MessageSocket(socket, request, reply, dependencies.store.keys, answers, stopping, MOST_MESSAGES);
+    const { answers, stopping } = services;
+    const { isAllowed } = attachment;
+    this.#socket = new MessageSocket(socket, request, reply, isAllowed, answers, stopping, MOST_MESSAGES);
     this.#request = request;
     this.#reply = reply;
     this.#services = services;
-    this.#followed = followed;
-    this.#from = from;
+    this.#attachment = attachment;
   }
 
   begin(): void {
@@ -128,7 +154,7 @@ class AttachedSocket {
     for (const message of messages) {
       await this.#services.answers.eventLoop.turn(this.#socket.owner);
       if (this.#socket.isClosed) return;
-      await this.#socket.checkKey();
+      await this.#socket.checkAllowed();
       try {
         await this.#act(message);
       } catch (error) {
@@ -139,7 +165,7 @@ class AttachedSocket {
   }
 
   async #act({ bytes, isBinary }: SocketMessage): Promise<void> {
-    const { running } = this.#followed;
+    const { running } = this.#attachment.followed;
     if (!running) throw new SandboxRefused("executionEnded");
     // A copy, because the message can be a part of a larger buffer.
     if (isBinary) return bytes.length === 0 ? undefined : await running.input(Buffer.from(bytes));
@@ -152,11 +178,11 @@ class AttachedSocket {
 
   async #follow(): Promise<void> {
     const { over } = this.#socket;
-    const { dependencies, answers } = this.#services;
-    const at = { stdout: this.#from.stdout, stderr: this.#from.stderr };
-    const isAllowed = () => isStillValid(this.#request, dependencies.store.keys);
-    await this.#send({ type: "start", number: this.#followed.execution.number, ...at });
-    for await (const event of checking(this.#followed.follow(this.#from, over), isAllowed, over)) {
+    const { answers } = this.#services;
+    const { followed, from, isAllowed, endOf } = this.#attachment;
+    const at = { stdout: from.stdout, stderr: from.stderr };
+    await this.#send({ type: "start", number: followed.execution.number, ...at });
+    for await (const event of checking(followed.follow(from, over), isAllowed, over)) {
       if (event === null) continue; // the pings of the socket show that both sides are alive
       if (event.type === "output") {
         const { stream, bytes } = event;
@@ -171,9 +197,9 @@ class AttachedSocket {
       }
       const { outcome } = event.execution;
       // That of an execution of the store was reserved before it was read.
-      if (this.#followed.running)
+      if (followed.running)
         await answers.admitFor(this.#socket.owner, this.#request, this.#reply)(outputBytes(outcome?.output));
-      const ended = { type: "ended", execution: toLongExecutionRecord(event.execution) };
+      const ended = await endOf(event.execution);
       const most = 6 * Math.max(longBytes(ended), 1_048_576);
       await this.#socket.inTime(() => this.#socket.sendPieces(jsonPieces(ended)), most);
       this.#socket.close(CLOSED.ended, "the execution has ended");

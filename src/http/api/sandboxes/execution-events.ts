@@ -16,7 +16,7 @@ import { OutputDecoder } from "./output-text.ts";
 
 /** Interval of heartbeats while nothing else is sent. It is shorter than the idle timeout of common proxies. */
 const HEARTBEAT_MS = 15_000;
-/** Interval of the checks whether the key is still valid. */
+/** Interval of the checks whether the client still has access. */
 const CHECK_MS = 1_000;
 /** The most bytes of output in an event. As JSON, they can be six times as long. */
 const SLICE = 8_192;
@@ -93,6 +93,7 @@ async function* withSilence<T>(
 
 /**
  * Calls `check` at most every CHECK_MS while the events of a source are read, also while there are none. A null is a heartbeat.
+ * @throws ClientError unauthorized if `check` resolves to false; otherwise, what it throws.
  */
 export async function* checking<T>(
   source: AsyncIterable<T>,

@@ -66,7 +66,7 @@ function describe(reply: FastifyReply, { etag, modifiedAtMs }: FileInfo): Fastif
 /**
  * Makes an iterable end when the response does, even if nobody has begun to read it: until then, it occupies a program in the sandbox.
  */
-function untilClosed<T>(iterable: AsyncIterable<T>, reply: FastifyReply): AsyncIterable<T> {
+export function untilClosed<T>(iterable: AsyncIterable<T>, reply: FastifyReply): AsyncIterable<T> {
   const iterator = iterable[Symbol.asyncIterator]();
   const end = () => void iterator.return?.()?.catch(() => {});
   const gone = disconnected(reply);

@@ -1,6 +1,8 @@
-import type { Execution } from "../../../domain/sandboxes/execution.ts";
+import type { Execution, TerminalSize } from "../../../domain/sandboxes/execution.ts";
+import type { FileInfo } from "../../../domain/sandboxes/files.ts";
 import type { SandboxMeasurement } from "../../../domain/sandboxes/host.ts";
 import type { Sandbox, SandboxState } from "../../../domain/sandboxes/sandbox.ts";
+import type { UsageSample } from "../../../domain/sandboxes/usage.ts";
 import type { TestRun } from "./judgements.ts";
 import type { AccountRef } from "./session.ts";
 import type { Proof } from "./submissions.ts";
@@ -55,6 +57,11 @@ export interface SandboxUse extends SandboxMeasurement {
   readonly atMs: number;
 }
 
+/** GET /sandboxes/:id/samples → UsageSamples: what it has used over its life; empty if nothing is known. */
+export interface UsageSamples {
+  readonly samples: readonly UsageSample[];
+}
+
 /** GET /sandboxes/:id/executions?before=NEXT → Executions, newest first. */
 export interface Executions {
   readonly executions: readonly ExecutionRow[];
@@ -102,3 +109,57 @@ export interface ExecutionRun extends Omit<TestRun, "stdout" | "stderr"> {
 export type ExecutionLiveEvent =
   | { readonly event: "stdout" | "stderr"; readonly data: { readonly at: number; readonly text: string } }
   | { readonly event: "ended"; readonly data: ExecutionDetail };
+
+/**
+ * POST /sandboxes/:id/terminals with a TerminalSize → StartedTerminal: starts a login shell with a terminal, as an execution.
+ * GET /sandboxes/:id/executions/:number/attach?stdout=OFFSET → WebSocket to an execution, as that of the API: binary messages of the page are
+ * input, and those of the service are output after one byte that names the stream. Texts are JSON: of the page `resize` (TerminalSize),
+ * `signal`, `end` and `kill`; of the service TerminalMessage.
+ */
+export type NewTerminal = TerminalSize;
+
+export interface StartedTerminal {
+  /** The number of the execution. */
+  readonly number: number;
+}
+
+export type TerminalMessage =
+  | { readonly type: "start"; readonly number: number; readonly stdout: number; readonly stderr: number }
+  /** The next bytes are at this offset, because those before were not kept. */
+  | { readonly type: "skipped"; readonly stream: "stdout" | "stderr"; readonly at: number }
+  | { readonly type: "ended"; readonly execution: ExecutionRow }
+  | { readonly type: "error"; readonly error: string; readonly message?: string };
+
+/**
+ * GET /sandboxes/:id/files?path=DIRECTORY&after=NEXT → FileList.
+ * POST /sandboxes/:id/files/directories with FilePath, …/move with FileMove and …/remove with FileRemoval → FileInfo, or nothing.
+ * GET /sandboxes/:id/files/content?path= → the bytes, as a download.
+ * PUT /sandboxes/:id/files/content?path=&replace=true with the bytes, of the type application/octet-stream → FileInfo.
+ */
+export interface FileList {
+  readonly entries: readonly FileInfo[];
+  /** The value of `after` for the next page; null if there is none. */
+  readonly next: string | null;
+}
+
+export interface FilePath {
+  readonly path: string;
+}
+
+export interface FileMove extends FilePath {
+  readonly to: string;
+}
+
+export interface FileRemoval extends FilePath {
+  /** Whether a directory is removed with everything in it. */
+  readonly recursive: boolean;
+}
+
+/** GET /sandboxes/:id/files/text?path= → FileText: the beginning of a file, for people. */
+export interface FileText {
+  readonly info: FileInfo;
+  /** Null if the file is not text. Bytes that are not UTF-8 are replaced. */
+  readonly text: string | null;
+  /** Whether the file is longer than `text`. */
+  readonly isCut: boolean;
+}
