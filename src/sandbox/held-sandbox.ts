@@ -152,19 +152,24 @@ class Connection {
     return this.#ended;
   }
 
-  /** Resolves when the bytes are in the socket, or when the connection has ended. */
+  /**
+   * Resolves when the bytes are in the socket, or when the connection has ended. What is sent at once, such as a step and the end of its
+   * input, is one write.
+   */
   send(pieces: readonly Buffer[]): Promise<void> {
     if (this.#ended) return Promise.resolve();
     return new Promise((resolve) => {
       this.#socket.cork();
       const last = pieces.length - 1;
       for (const [at, piece] of pieces.entries()) this.#socket.write(piece, at === last ? () => resolve() : undefined);
-      this.#socket.uncork();
+      process.nextTick(() => this.#socket.uncork());
     });
   }
 
   /** Ends the sending side: the launcher kills what runs, reports it, and closes. */
   finish(): void {
+    // What was just sent is still to be written.
+    while (this.#socket.writableCorked > 0) this.#socket.uncork();
     if (this.#socket.writableLength > 0) this.#socket.destroy();
     else this.#socket.end();
   }
@@ -391,8 +396,8 @@ export class HeldSandbox {
     return new Promise((resolve, reject) => {
       const { lost } = this.#connection;
       if (lost) return reject(lost);
-      const late = new SandboxError(`the holder of the sandbox did not answer ${frame} in time`);
-      const timer = setTimeout(() => this.#connection.end(late), timeoutMs);
+      const late = () => new SandboxError(`the holder of the sandbox did not answer ${frame} in time`);
+      const timer = setTimeout(() => this.#connection.end(late()), timeoutMs);
       this.#waiting.push({ answer, resolve, reject, timer });
       void this.#connection.send([encodeRaw(frame, Buffer.alloc(0))]);
     });
@@ -626,9 +631,9 @@ export class AttachedSlot {
     const running = this.#running;
     if (!running) return;
     if (running.timer) clearTimeout(running.timer);
-    const late = new SandboxError("the slot did not respond in time");
+    const end = () => this.#connection.end(new SandboxError("the slot did not respond in time"));
     const ms = running.step.limits.wallMs + SILENCE_MS;
-    running.timer = this.#isPaused ? null : setTimeout(() => this.#connection.end(late), ms);
+    running.timer = this.#isPaused ? null : setTimeout(end, ms);
   }
 
   #take(frame: Frame): void | Promise<void> {

@@ -1,11 +1,9 @@
 import type { Transaction } from "kysely";
-import type { Execution } from "../domain/sandboxes/execution.ts";
 import type { Abilities } from "./database/database.ts";
 import type { Operation } from "./database/operations.ts";
 import type { Schema } from "./database/schema.ts";
 import { type Take, takeQuota } from "./quota/take.ts";
-import { beginExecutions, endExecutions } from "./sandboxes/changes.ts";
-import type { EndedExecution } from "./sandboxes/types.ts";
+import { type BegunExecution, beginExecutions, type ExecutionEnd, endExecutions } from "./sandboxes/changes.ts";
 import { type ClaimRequest, claim } from "./submissions/claim.ts";
 import { enqueue } from "./submissions/enqueue.ts";
 import { type Finish, finish, type ReleasedLease, release, renew } from "./submissions/lease.ts";
@@ -32,9 +30,9 @@ const RUNS = {
   beginExecutions: (
     trx: Trx,
     _: Locks,
-    { begun }: { readonly begun: readonly { readonly execution: Execution; readonly worker: string }[] },
-  ) => beginExecutions(trx, begun),
-  endExecutions: (trx: Trx, _: Locks, { ended }: { readonly ended: readonly EndedExecution[] }) =>
+    { begun, nowMs }: { readonly begun: readonly BegunExecution[]; readonly nowMs: number },
+  ) => beginExecutions(trx, begun, nowMs),
+  endExecutions: (trx: Trx, _: Locks, { ended }: { readonly ended: readonly ExecutionEnd[] }) =>
     endExecutions(trx, ended),
 };
 

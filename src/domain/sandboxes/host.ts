@@ -57,11 +57,10 @@ export interface SandboxHandle {
   use(): () => void;
 
   /**
-   * Starts an execution. It resolves when the execution is stored.
-   * @param keyId the key of the request, for the record; that of the sandbox by default.
-   * @throws SandboxRefused: sandboxPaused, executionsFull, sandboxQuota.
+   * Starts an execution. It resolves when the execution is stored, before which nothing starts.
+   * @throws SandboxRefused: sandboxPaused, executionsFull, sandboxQuota; keyRevoked or accountSuspended for the key of the options.
    */
-  execute(request: ExecutionRequest, keyId?: string): Promise<RunningExecution>;
+  execute(request: ExecutionRequest, options?: ExecuteOptions): Promise<RunningExecution>;
 
   /** An execution that runs, or whose end is not stored yet; null: its row is in the store, if there is one. */
   execution(number: number): RunningExecution | null;
@@ -86,6 +85,16 @@ export interface SandboxHandle {
   measure(): Promise<SandboxMeasurement>;
   /** What it has used so far, oldest first; it measures nothing. */
   usage(): readonly UsageSample[];
+}
+
+export interface ExecuteOptions {
+  /** The key of the request, which must be valid when the execution is stored; by default that of the sandbox, which is not checked. */
+  readonly keyId?: string;
+  /**
+   * Whether nobody hears of the execution before `ended` or `confirm()` resolves. Only these then wait for the disk. By default, the call
+   * itself does.
+   */
+  readonly isAwaited?: boolean;
 }
 
 export interface SandboxChange {
@@ -130,4 +139,7 @@ export interface RunningExecution {
 
   /** The execution with its outcome, when that is durable. It never rejects. */
   readonly ended: Promise<Execution>;
+
+  /** Resolves when it is durable that the execution exists. */
+  confirm(): Promise<void>;
 }

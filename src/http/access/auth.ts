@@ -14,8 +14,21 @@ const FAILURES_PER_MINUTE = 120;
 /** Requests per network and minute for the pages that need no key. Loading /docs makes five requests. */
 const VISITS_PER_MINUTE = 300;
 
-/** The most hashes of valid keys that are kept in memory. Each takes some 100 bytes. */
+/** The most valid keys that are kept in memory. Each takes some 500 bytes. */
 const MOST_KNOWN = 10_000;
+
+/** How long the caller of a key holds for a request that looks the key up again itself (`rechecksKey`). */
+const RECENT_MS = 1_000;
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /**
+     * Whether the handler looks the key up again in the transaction that stores what the request asks for. A client that sends many such
+     * requests then needs no lookup before each of them.
+     */
+    rechecksKey?: boolean;
+  }
+}
 
 /**
  * Counts failed authentications by network, and lets the lookups for a network with too many of them wait for each other. It
@@ -25,16 +38,22 @@ export class Failures {
   readonly byAddress = new MinuteBudget();
   /** The lookups that wait for each other: one at a time for each network. */
   readonly lookUps = new WorkTurns({ atOnce: { perOwner: 1 } });
-  readonly #known = new Set<string>();
+  readonly #known = new Map<string, { readonly caller: Caller; readonly atMs: number }>();
 
   isKnown(hash: string): boolean {
     return this.#known.has(hash);
   }
 
-  remember(hash: string): void {
+  /** The caller of a key that was valid a short time ago. */
+  recent(hash: string): Caller | undefined {
+    const known = this.#known.get(hash);
+    return known && performance.now() - known.atMs < RECENT_MS ? known.caller : undefined;
+  }
+
+  remember(hash: string, caller: Caller): void {
     this.#known.delete(hash);
-    this.#known.add(hash);
-    const [oldest] = this.#known;
+    this.#known.set(hash, { caller, atMs: performance.now() });
+    const [oldest] = this.#known.keys();
     if (this.#known.size > MOST_KNOWN && oldest !== undefined) this.#known.delete(oldest);
   }
 }
@@ -51,12 +70,14 @@ export async function authenticate(request: FastifyRequest, keys: KeyStore, fail
   const key = keyOf(request);
   if (typeof key === "string" && hasKeyForm(key)) {
     const hash = hashKey(key);
+    const recent = request.routeOptions.config?.rechecksKey ? failures.recent(hash) : undefined;
+    if (recent) return { ...recent }; // the rate limit of a request belongs to the object of its caller
     const suspicious = !failures.isKnown(hash) && failures.byAddress.isFull(from, FAILURES_PER_MINUTE);
     const caller = await (suspicious
       ? failures.lookUps.run(from, () => ifConnected(request, hash, keys))
       : lookUp(hash, keys));
     if (caller) {
-      failures.remember(hash);
+      failures.remember(hash, caller);
       return caller;
     }
   }

@@ -1,4 +1,4 @@
-import { sql, type Transaction } from "kysely";
+import { type SelectQueryBuilder, sql, type Transaction } from "kysely";
 import { internalError, type Outcome } from "../../domain/outcome.ts";
 import { type Execution, restartedMessage } from "../../domain/sandboxes/execution.ts";
 import type { Sandbox } from "../../domain/sandboxes/sandbox.ts";
@@ -10,10 +10,44 @@ import type { StoreNotification } from "../database/notifier.ts";
 import type { Row, Schema } from "../database/schema.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
 import { ENQUEUE_LOCK } from "../submissions/enqueue.ts";
-import { EXECUTION_COLUMNS, endOfExecution, fromExecution, fromSandbox, toExecution, toSandbox } from "./rows.ts";
-import type { Created, EndedExecution, NewSandboxRow, SandboxEnd, SandboxQuota, TakenOver, Takeover } from "./types.ts";
+import { EXECUTION_COLUMNS, endOfExecution, type fromExecution, fromSandbox, toExecution, toSandbox } from "./rows.ts";
+import type {
+  Created,
+  EndedExecution,
+  ExecutionBegun,
+  NewSandboxRow,
+  SandboxEnd,
+  SandboxQuota,
+  TakenOver,
+  Takeover,
+} from "./types.ts";
 
 type Trx = Transaction<Schema>;
+
+/** An execution that begins. */
+export interface BegunExecution {
+  readonly sandboxId: string;
+  readonly worker: string;
+  /** A key that must still be valid, and whose account must not be suspended; null: nothing is checked. */
+  readonly keyId: string | null;
+  readonly columns: ReturnType<typeof fromExecution>;
+}
+
+/** The end of an execution, as plain data. */
+export interface ExecutionEnd {
+  readonly sandboxId: string;
+  readonly number: number;
+  readonly columns: ReturnType<typeof endOfExecution>;
+  /** Numbers of other executions, which are deleted. */
+  readonly drop: readonly number[];
+  /** The message for webhooks; null if there is none. */
+  readonly announced: {
+    readonly messageId: string;
+    readonly projectId: string | null;
+    readonly data: object;
+    readonly atMs: number;
+  } | null;
+}
 
 /** The outcome of an execution whose sandbox was lost. */
 const LOST = internalError("the sandbox ended while the execution ran, and what it did is not known");
@@ -148,7 +182,7 @@ async function endRunning(
   for (const one of running) {
     const ran = toExecution(sandbox, one);
     const execution: Execution = { ...ran, status: "error", completedAtMs: nowMs, outcome: outcomeOf(ran) };
-    isAnnounced = (await storeEnd(trx, sandbox.seq, execution)) || isAnnounced;
+    isAnnounced = (await storeEnd(trx, sandbox.seq, executionEnd({ execution, drop: [] }))) || isAnnounced;
   }
   return isAnnounced;
 }
@@ -198,47 +232,56 @@ export async function takeOverSandbox(
   };
 }
 
-/** Adds an execution. It does nothing for a sandbox that has ended or that another worker has. */
+/** Adds executions, or says why not. */
 export async function beginExecutions(
   trx: Trx,
-  begun: readonly { readonly execution: Execution; readonly worker: string }[],
-): Promise<boolean[]> {
-  const stored: boolean[] = [];
-  for (const { execution, worker } of begun) {
-    const seq = await liveSeq(trx, execution.sandboxId, worker);
-    if (seq !== null)
-      await trx
-        .insertInto("executions")
-        .values({ sandbox_seq: seq, ...fromExecution(execution) })
-        .execute();
-    stored.push(seq !== null);
-  }
+  begun: readonly BegunExecution[],
+  nowMs: number,
+): Promise<ExecutionBegun[]> {
+  const stored: ExecutionBegun[] = [];
+  for (const one of begun) stored.push(await beginExecution(trx, one, nowMs));
   return stored;
 }
 
-/** Ends executions. Those that ended before, with their sandbox, stay as they are. */
-export async function endExecutions(trx: Trx, ended: readonly EndedExecution[]): Promise<Ended<readonly boolean[]>> {
-  const stored: boolean[] = [];
-  let isAnnounced = false;
-  for (const { execution, drop } of ended) {
-    const row = await trx
-      .selectFrom("sandboxes")
-      .select("seq")
-      .where("id", "=", execution.sandboxId)
-      .executeTakeFirst();
-    if (!row) {
-      stored.push(false);
-      continue;
-    }
-    await dropExecutions(trx, row.seq, drop);
-    const updated = await storeEnd(trx, row.seq, execution);
-    isAnnounced = updated || isAnnounced;
-    stored.push(true);
-  }
-  return { value: stored, notifications: isAnnounced ? [{ kind: "deliveries" }] : [] };
+/** Reads the sandbox, the account and the key again, in the transaction that adds the row: a revoked key starts nothing more. */
+async function beginExecution(trx: Trx, one: BegunExecution, nowMs: number): Promise<ExecutionBegun> {
+  const { sandboxId, worker, keyId, columns } = one;
+  const row = await trx
+    .selectFrom("sandboxes")
+    .innerJoin("accounts", "accounts.id", "sandboxes.account_id")
+    .leftJoin("api_keys", (join) =>
+      join.on("api_keys.id", "=", keyId).onRef("api_keys.account_id", "=", "sandboxes.account_id"),
+    )
+    .select(["sandboxes.seq", "suspended_at", "api_keys.id as key_id", "revoked_at", "expires_at"])
+    .where("sandboxes.id", "=", sandboxId)
+    .where("worker_id", "=", worker)
+    .where("ended_at", "is", null)
+    .executeTakeFirst();
+  if (!row) return "lost";
+  if (keyId !== null && (row.key_id === null || !isLive(row, nowMs))) return "revoked";
+  if (keyId !== null && row.suspended_at !== null) return "suspended";
+  await trx
+    .insertInto("executions")
+    .values({ sandbox_seq: row.seq, ...columns })
+    .execute();
+  return "begun";
 }
 
-async function dropExecutions(trx: Trx, seq: number, numbers: readonly number[]): Promise<void> {
+/** Ends executions. Those that ended before, with their sandbox, stay as they are. */
+export async function endExecutions(trx: Trx, ended: readonly ExecutionEnd[]): Promise<readonly StoreNotification[]> {
+  let isAnnounced = false;
+  for (const { sandboxId, drop, ...one } of ended) {
+    const seq = trx.selectFrom("sandboxes").select("seq").where("id", "=", sandboxId);
+    await dropExecutions(trx, seq, drop);
+    isAnnounced = (await storeEnd(trx, seq, one)) || isAnnounced;
+  }
+  return isAnnounced ? [{ kind: "deliveries" }] : [];
+}
+
+/** The sequence number of a sandbox, or a query for it. */
+type Seq = number | SelectQueryBuilder<Schema, "sandboxes", { seq: number }>;
+
+async function dropExecutions(trx: Trx, seq: Seq, numbers: readonly number[]): Promise<void> {
   if (numbers.length === 0) return;
   await trx
     .deleteFrom("executions")
@@ -248,32 +291,36 @@ async function dropExecutions(trx: Trx, seq: number, numbers: readonly number[])
     .execute();
 }
 
-/** The sequence number of a sandbox of this worker that has not ended; null if there is none. */
-async function liveSeq(trx: Trx, id: string, worker: string): Promise<number | null> {
-  const row = await trx
-    .selectFrom("sandboxes")
-    .select("seq")
-    .where("id", "=", id)
-    .where("worker_id", "=", worker)
-    .where("ended_at", "is", null)
-    .executeTakeFirst();
-  return row?.seq ?? null;
-}
-
 /** @returns whether a delivery was added. */
-async function storeEnd(trx: Trx, seq: number, execution: Execution): Promise<boolean> {
+async function storeEnd(
+  trx: Trx,
+  seq: Seq,
+  { number, columns, announced }: Pick<ExecutionEnd, "number" | "columns" | "announced">,
+): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable("executions")
-    .set(endOfExecution(execution))
+    .set(columns)
     .where("sandbox_seq", "=", seq)
-    .where("number", "=", execution.number)
+    .where("number", "=", number)
     .where("completed_at", "is", null)
     .executeTakeFirst();
-  if (numUpdatedRows === 0n || !execution.background || execution.completedAtMs === null) return false;
+  if (numUpdatedRows === 0n || !announced) return false;
+  const { messageId, projectId, data, atMs } = announced;
+  return await announce(trx, "execution.completed", messageId, projectId, data, atMs);
+}
+
+/**
+ * What the end of an execution changes. It is made before the operation, because texts and bytes are cheaper to pass to the thread of the
+ * database than the objects of an outcome.
+ */
+export function executionEnd({ execution, drop }: EndedExecution): ExecutionEnd {
+  const { sandboxId, number, background, projectId, completedAtMs } = execution;
+  const columns = endOfExecution(execution);
+  if (!background || completedAtMs === null) return { sandboxId, number, columns, drop, announced: null };
   // Without output, of which a server can have much: the record has it.
   const { output: _, ...data } = toExecutionRecord({ ...execution, outcome: withoutOutput(execution) });
-  const messageId = `${execution.sandboxId}.${execution.number}`;
-  return await announce(trx, "execution.completed", messageId, execution.projectId, data, execution.completedAtMs);
+  const announced = { messageId: `${sandboxId}.${number}`, projectId, data, atMs: completedAtMs };
+  return { sandboxId, number, columns, drop, announced };
 }
 
 function withoutOutput({ outcome }: Execution): Execution["outcome"] {

@@ -4,14 +4,24 @@ import type { Sandbox } from "../../domain/sandboxes/sandbox.ts";
 import { decodeUsage, type UsageSample } from "../../domain/sandboxes/usage.ts";
 import type { Database } from "../database/database.ts";
 import type { Schema } from "../database/schema.ts";
-import type { Transactions } from "../database/transactions.ts";
+import type { AddToGroup, Transactions } from "../database/transactions.ts";
 import { OPERATIONS } from "../operations.ts";
 import type { ReserveMemory } from "../submissions/types.ts";
-import { createSandbox, endSandboxes, takeOverSandbox, toQuota } from "./changes.ts";
-import { EXECUTION_COLUMNS, toExecution, toSandbox } from "./rows.ts";
+import {
+  type BegunExecution,
+  createSandbox,
+  type ExecutionEnd,
+  endSandboxes,
+  executionEnd,
+  takeOverSandbox,
+  toQuota,
+} from "./changes.ts";
+import { EXECUTION_COLUMNS, fromExecution, toExecution, toSandbox } from "./rows.ts";
 import type {
+  BeginOptions,
   Created,
   EndedExecution,
+  ExecutionBegun,
   ExecutionPage,
   LeftSandbox,
   NewSandboxRow,
@@ -39,16 +49,19 @@ const MAX_NUMBER = 2_147_483_647;
  * @param now milliseconds since the epoch.
  */
 export function sandboxStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
-  const begin = transactions.group({
-    operation: OPERATIONS.beginExecutions,
-    asked: (begun: readonly { readonly execution: Execution; readonly worker: string }[]) => ({ begun }),
-    answers: (stored) => stored,
-  });
+  const [begin, beginUnflushed] = [false, true].map((isUnflushed) =>
+    transactions.group({
+      operation: OPERATIONS.beginExecutions,
+      asked: (begun: readonly BegunExecution[]) => ({ begun, nowMs: now() }),
+      answers: (stored) => stored,
+      isUnflushed,
+    }),
+  ) as [AddToGroup<BegunExecution, ExecutionBegun>, AddToGroup<BegunExecution, ExecutionBegun>];
   const end = transactions.group({
     operation: OPERATIONS.endExecutions,
-    asked: (ended: readonly EndedExecution[]) => ({ ended }),
-    answers: ({ value }) => value,
-    notifications: ({ notifications }) => notifications,
+    asked: (ended: readonly ExecutionEnd[]) => ({ ended }),
+    answers: () => [],
+    notifications: (notifications) => notifications,
   });
   return {
     create(created: NewSandboxRow): Promise<Created> {
@@ -185,11 +198,30 @@ export function sandboxStore({ db, abilities }: Database, transactions: Transact
       return swept.length;
     },
 
-    /** Stores an execution that begins. @returns false if its sandbox has ended, or another worker has it. */
-    begin: (execution: Execution, worker: string): Promise<boolean> => begin({ execution, worker }),
+    /** Stores an execution that begins. */
+    begin(
+      execution: Execution,
+      worker: string,
+      { keyId, isAwaited }: BeginOptions = { keyId: null, isAwaited: false },
+    ): Promise<ExecutionBegun> {
+      const { sandboxId } = execution;
+      return (isAwaited ? beginUnflushed : begin)({ sandboxId, worker, keyId, columns: fromExecution(execution) });
+    },
 
-    /** Stores the end of an execution. @returns false if its sandbox was deleted. */
-    endExecution: (ended: EndedExecution): Promise<boolean> => end(ended),
+    /** Makes an execution that was stored as one that is awaited durable, as `begin` makes the others. */
+    async confirm({ sandboxId, number }: Pick<Execution, "sandboxId" | "number">): Promise<void> {
+      await transactions.run((trx) =>
+        trx
+          .updateTable("executions")
+          .set((eb) => ({ started_at: eb.ref("started_at") }))
+          .where("sandbox_seq", "=", trx.selectFrom("sandboxes").select("seq").where("id", "=", sandboxId))
+          .where("number", "=", number)
+          .execute(),
+      );
+    },
+
+    /** Stores the end of an execution. */
+    endExecution: (ended: EndedExecution): Promise<void> => end(executionEnd(ended)),
 
     /** @returns null if the account has no such sandbox. */
     async get(id: string, accountId: string): Promise<Sandbox | null> {

@@ -91,6 +91,19 @@ export interface RenewedSandbox {
   readonly quota: SandboxQuota;
 }
 
+/** Whether an execution was stored; `lost`: its sandbox has ended, or another worker has it. */
+export type ExecutionBegun = "begun" | "lost" | "revoked" | "suspended";
+
+export interface BeginOptions {
+  /** A key that must still be valid, and whose account must not be suspended; null: nothing is checked. */
+  readonly keyId: string | null;
+  /**
+   * Whether nobody hears of the execution before its end is stored. Then its beginning need not wait for the disk: it survives the end of
+   * the process, and a power failure, which ends the sandbox as well, can only lose an execution that nobody was told of.
+   */
+  readonly isAwaited: boolean;
+}
+
 /** An execution that ends. */
 export interface EndedExecution {
   /** With an outcome. */

@@ -6,8 +6,14 @@ import type { Pace } from "./pace.ts";
 
 /** The most connections to one sandbox: executions, requests for files, and those that wait for the next one. */
 export const MAX_ATTACHED = 16;
-/** How many connections wait for the next execution. A new connection costs a process of the launcher. */
-const MAX_IDLE = 2;
+/**
+ * How many connections wait for the next execution, and for how long. A new connection costs a process of the launcher, and takes as long as
+ * a short execution. After a time without so many executions at once, only FEW of them wait, and after a longer time none: every one is a
+ * process.
+ */
+const MAX_IDLE = 8;
+const FEW_IDLE = 2;
+const [SHORTLY_MS, LONG_MS] = [2_000, 60_000];
 
 export interface AttachmentsOptions {
   readonly box: HeldBox;
@@ -60,10 +66,16 @@ export interface Taken {
   give(isClean: boolean): void;
 }
 
+interface Connection {
+  readonly box: AttachedBox;
+  readonly release: Release;
+}
+
 /** The connections to one sandbox. Every one of them counts for the sandbox, for its account and for the machine. */
 export class Attachments {
   readonly #options: AttachmentsOptions;
-  readonly #idle: { readonly box: AttachedBox; readonly release: Release }[] = [];
+  /** Those that wait; the one that was used last is at the end, and taken first. */
+  readonly #idle: { readonly connection: Connection; readonly sinceMs: number }[] = [];
   #open = 0;
   #isClosed = false;
 
@@ -106,11 +118,21 @@ export class Attachments {
 
   /** Closes the connections that wait. */
   closeIdle(): void {
-    for (const one of this.#idle.splice(0)) this.#shut(one);
+    for (const { connection } of this.#idle.splice(0)) this.#shut(connection);
   }
 
-  async #connection() {
-    const waiting = this.#idle.pop();
+  /** Closes the connections that have waited for long. @param nowMs of performance.now(). */
+  closeUnused(nowMs: number): void {
+    const isUnused = ({ sinceMs }: { readonly sinceMs: number }, left: number) =>
+      nowMs - sinceMs >= (left > FEW_IDLE ? SHORTLY_MS : LONG_MS);
+    for (let [first] = this.#idle; first && isUnused(first, this.#idle.length); [first] = this.#idle) {
+      this.#idle.shift();
+      this.#shut(first.connection);
+    }
+  }
+
+  async #connection(): Promise<Connection> {
+    const waiting = this.#idle.pop()?.connection;
     if (waiting?.box.alive) return waiting;
     if (waiting) this.#shut(waiting);
     const { box, accountId, machine, onFull } = this.#options;
@@ -131,12 +153,13 @@ export class Attachments {
     }
   }
 
-  #giveBack(one: { readonly box: AttachedBox; readonly release: Release }, isClean: boolean): void {
-    if (isClean && one.box.alive && !this.#isClosed && this.#idle.length < MAX_IDLE) this.#idle.push(one);
-    else this.#shut(one);
+  #giveBack(connection: Connection, isClean: boolean): void {
+    const waits = isClean && connection.box.alive && !this.#isClosed && this.#idle.length < MAX_IDLE;
+    if (waits) this.#idle.push({ connection, sinceMs: performance.now() });
+    else this.#shut(connection);
   }
 
-  #shut({ box, release }: { readonly box: AttachedBox; readonly release: Release }): void {
+  #shut({ box, release }: Connection): void {
     this.#open--;
     release();
     box.close();

@@ -24,6 +24,10 @@ const MAX_FROZEN = 100;
 
 export interface RunOptions {
   readonly execution: Execution;
+  /** Resolves when the execution is stored; with false, it does not begin. It never rejects. */
+  readonly isStored: Promise<boolean>;
+  /** Resolves when it is durable that the execution exists. */
+  readonly confirm: () => Promise<void>;
   readonly steps: ExecutionSteps;
   readonly taken: Taken;
   readonly sandboxLimits: SandboxLimits;
@@ -116,6 +120,10 @@ export class Run implements RunningExecution {
     await this.ended;
   }
 
+  async confirm(): Promise<void> {
+    await this.#options.confirm();
+  }
+
   /** Kills it, and says why in its record. */
   killFor(reason: Killed): void {
     if (this.#state === "ended") return;
@@ -162,11 +170,14 @@ export class Run implements RunningExecution {
   }
 
   async #run(): Promise<Execution> {
-    const { steps, taken, oomKills, sandboxLimits, onFailure, store } = this.#options;
+    const { steps, taken, oomKills, sandboxLimits, onFailure, store, isStored } = this.#options;
     const reports: { prepare?: BoxReport; execute?: BoxReport } = {};
     const before = oomKills.known();
     let isClean = false;
+    let hasBegun = false;
     try {
+      hasBegun = (await isStored) && !this.#killedFor;
+      if (!hasBegun) throw new Error("the execution was ended before it began");
       if (steps.prepare) reports.prepare = await this.#step(steps.prepare);
       if (!reports.prepare || isSuccess(reports.prepare)) {
         if (this.#killedFor) throw new Error("the execution was ended before its program began");
@@ -177,7 +188,7 @@ export class Run implements RunningExecution {
       }
       isClean = true;
     } catch (error) {
-      if (!this.#isKilled()) onFailure(error);
+      if (hasBegun && !this.#isKilled()) onFailure(error);
     }
     const last = reports.execute ?? reports.prepare;
     const after = last && last.oomKills > 0 ? await oomKills.read() : before;
@@ -203,7 +214,7 @@ export class Run implements RunningExecution {
     };
     this.#state = "ended";
     this.#started.resolve();
-    taken.give(isClean);
+    taken.give(isClean || !hasBegun);
     const { stdout, stderr } = outcome.output ?? {};
     await store(ended, (stdout?.length ?? 0) + (stderr?.length ?? 0));
     this.#execution = ended;

@@ -12,6 +12,7 @@ import {
 } from "../../domain/sandboxes/execution.ts";
 import type { SandboxFiles } from "../../domain/sandboxes/files.ts";
 import type {
+  ExecuteOptions,
   RunningExecution,
   SandboxChange,
   SandboxHandle,
@@ -93,6 +94,7 @@ export class LivingSandbox implements SandboxHandle {
   readonly #runs = new Map<number, Run>();
   /** The executions whose end is stored, oldest first, with the bytes of their output. */
   readonly #stored: { readonly number: number; readonly bytes: number }[];
+  #storedBytes = 0;
   readonly #idle: IdleClock;
   readonly #usage = new UsageHistory();
   /** Whether an execution has run since the last measurement. */
@@ -122,6 +124,7 @@ export class LivingSandbox implements SandboxHandle {
     this.#sandbox = options.sandbox;
     const { earlier = [] } = options;
     this.#stored = earlier.map(({ number, bytes }) => ({ number, bytes: bytes + ROW_BYTES }));
+    this.#storedBytes = this.#stored.reduce((sum, { bytes }) => sum + bytes, 0);
     this.#number = Math.max(0, ...earlier.map(({ number }) => number));
     const { box, account, connections: machine } = options;
     const { accountId } = options.sandbox;
@@ -159,7 +162,7 @@ export class LivingSandbox implements SandboxHandle {
     return this.#idle.use();
   }
 
-  async execute(request: ExecutionRequest, keyId = this.#sandbox.keyId): Promise<RunningExecution> {
+  async execute(request: ExecutionRequest, options: ExecuteOptions = {}): Promise<RunningExecution> {
     await this.#still;
     this.#mustRun();
     const { language: name } = request;
@@ -170,7 +173,7 @@ export class LivingSandbox implements SandboxHandle {
     const done = this.use();
     try {
       const taken = await this.#take();
-      return await this.#begin(request, { language, keyId, taken, release });
+      return await this.#begin(request, { language, options, taken, release });
     } catch (error) {
       release();
       throw error;
@@ -184,12 +187,12 @@ export class LivingSandbox implements SandboxHandle {
     request: ExecutionRequest,
     {
       language,
-      keyId,
+      options: { keyId, isAwaited = false },
       taken,
       release,
     }: {
       readonly language: Language | null;
-      readonly keyId: string;
+      readonly options: ExecuteOptions;
       readonly taken: Taken;
       readonly release: Release;
     },
@@ -199,11 +202,17 @@ export class LivingSandbox implements SandboxHandle {
     const number = ++this.#number;
     const steps = stepsOf(request, { limits, env }, language, number);
     const startedAt = performance.now();
-    const execution: Execution = { ...newExecution(this.#sandbox, number, request, Date.now()), keyId };
-    const stored = store.sandboxes.begin(execution, this.#sandbox.worker);
-    stored.catch(() => {}); // reported below
+    const begun = newExecution(this.#sandbox, number, request, Date.now());
+    const execution: Execution = keyId === undefined ? begun : { ...begun, keyId };
+    const stored = store.sandboxes.begin(execution, this.#sandbox.worker, { keyId: keyId ?? null, isAwaited });
+    const isStored = stored.then(
+      (result) => result === "begun",
+      () => false, // reported below
+    );
     const run = new Run({
       execution,
+      isStored,
+      confirm: () => (isAwaited ? store.sandboxes.confirm(execution) : Promise.resolve()),
       steps,
       taken,
       sandboxLimits: limits,
@@ -216,7 +225,7 @@ export class LivingSandbox implements SandboxHandle {
       oomKills: { known: () => this.#memoryKills, read: () => this.#readMemoryKills() },
       onFailure: (error) => log.error({ err: error, sandbox: id, execution: number }, "an execution was lost"),
       store: async (ended, bytes) => {
-        await this.#storeEnd(ended, bytes, stored);
+        if (await isStored) await this.#storeEnd(ended, bytes);
         meter.time("executionRan", {}, secondsSince(startedAt));
         meter.count("executionsEnded", { verdict: ended.outcome?.result.verdict ?? "IE" });
         this.#runs.delete(number);
@@ -225,18 +234,12 @@ export class LivingSandbox implements SandboxHandle {
       },
     });
     this.#runs.set(number, run);
-    let isStored = false;
-    try {
-      isStored = await stored;
-    } finally {
-      // The client hears of no execution that is not stored, so it does not go on either.
-      if (!isStored) run.killFor("worker_lost");
-    }
-    if (!isStored) {
-      void this.endFor("worker_lost");
-      throw this.#refusal("worker_lost");
-    }
-    return run;
+    const result = await stored;
+    if (result === "begun") return run;
+    if (result === "revoked") throw new SandboxRefused("keyRevoked");
+    if (result === "suspended") throw new SandboxRefused("accountSuspended");
+    void this.endFor("worker_lost");
+    throw this.#refusal("worker_lost");
   }
 
   execution(number: number): RunningExecution | null {
@@ -384,6 +387,7 @@ export class LivingSandbox implements SandboxHandle {
   async tick(nowMs: number, steadyMs: number, leastStepMs: number): Promise<void> {
     if (this.#ending || this.#isLeaving) return;
     if (this.#isUsageDue(nowMs, leastStepMs)) await this.measure();
+    this.#attachments.closeUnused(steadyMs);
     if (nowMs >= (expiresAtMs(this.#sandbox) ?? nowMs)) {
       await this.#endInTime("lifetime");
       return;
@@ -530,13 +534,13 @@ export class LivingSandbox implements SandboxHandle {
     }
   }
 
-  async #storeEnd(ended: Execution, bytes: number, begun: Promise<boolean>): Promise<void> {
+  async #storeEnd(ended: Execution, outputBytes: number): Promise<void> {
     const { store, log } = this.#options;
     try {
-      if (!(await begun)) return;
       const { argv, shell, cwd } = ended;
-      const request = Buffer.byteLength(JSON.stringify([argv, shell, cwd]));
-      this.#stored.push({ number: ended.number, bytes: bytes + request + ROW_BYTES });
+      const bytes = outputBytes + Buffer.byteLength(JSON.stringify([argv, shell, cwd])) + ROW_BYTES;
+      this.#stored.push({ number: ended.number, bytes });
+      this.#storedBytes += bytes;
       await store.sandboxes.endExecution({ execution: ended, drop: this.#drop(STORED_BYTES.living) });
     } catch (error) {
       // The end of the sandbox, or the sweep, then ends it as lost.
@@ -549,17 +553,20 @@ export class LivingSandbox implements SandboxHandle {
 
   /** @returns the numbers of ended executions that are deleted, so that those that stay are few enough and have at most so many bytes. */
   #drop(most: number): number[] {
-    let bytes = 0;
-    let from = this.#stored.length;
-    while (from > 0 && this.#stored.length - from < EXECUTION_BOUNDS.stored) {
-      bytes += this.#stored[from - 1]?.bytes ?? 0;
-      if (bytes > most && from < this.#stored.length) break;
-      from--;
+    let from = 0;
+    for (const { bytes } of this.#stored) {
+      const left = this.#stored.length - from;
+      if (left <= 1 || (left <= EXECUTION_BOUNDS.stored && this.#storedBytes <= most)) break;
+      this.#storedBytes -= bytes;
+      from++;
     }
     const dropped = this.#stored.splice(0, from);
     // The last number stays known, so that no later process gives it to another execution.
     const last = dropped.findIndex(({ number }) => number === this.#number);
-    if (last !== -1) this.#stored.unshift(...dropped.splice(last, 1));
+    for (const stays of last === -1 ? [] : dropped.splice(last, 1)) {
+      this.#stored.unshift(stays);
+      this.#storedBytes += stays.bytes;
+    }
     return dropped.map(({ number }) => number);
   }
 

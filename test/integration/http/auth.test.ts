@@ -60,6 +60,7 @@ test("a key that was valid before does not wait behind guesses from its address"
       url: "/api/health",
       headers,
       raw,
+      routeOptions: {},
       server: { foreignPaths: new ForeignPaths([]) },
     };
     return authenticate(request as unknown as FastifyRequest, store.keys, failures);

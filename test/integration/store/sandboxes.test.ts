@@ -13,7 +13,7 @@ import {
 import type { Store } from "../../../src/store/store.ts";
 import { callerOf, sandboxRequest, shellRequest } from "../../support/sandboxes/caller.ts";
 import { addKey, onEachDatabase, START_MS } from "../../support/store/temporary.ts";
-import { addEndpoint, addProject, deliveryBudget } from "../../support/webhooks/project.ts";
+import { ACTOR, addEndpoint, addProject, deliveryBudget } from "../../support/webhooks/project.ts";
 
 type Key = Awaited<ReturnType<typeof addKey>>;
 
@@ -166,8 +166,8 @@ onEachDatabase((temporaryStore) => {
     const argv = { kind: "argv", argv: ["make", "all"] } as const;
     const second = newExecution(sandbox, 2, { ...shellRequest(""), ...argv }, START_MS + 3);
     const begun = await Promise.all([first, second].map((one) => store.sandboxes.begin(one, "here")));
-    assert.deepEqual(begun, [true, true]);
-    assert.equal(await store.sandboxes.begin({ ...first, number: 3 }, "elsewhere"), false);
+    assert.deepEqual(begun, ["begun", "begun"]);
+    assert.equal(await store.sandboxes.begin({ ...first, number: 3 }, "elsewhere"), "lost");
     assert.deepEqual(await store.sandboxes.execution(sandbox.id, key.accountId, 1), first);
     await store.sandboxes.endExecution({ execution: ended(second), drop: [] });
     assert.deepEqual(await store.sandboxes.execution(sandbox.id, key.accountId, 2), ended(second));
@@ -180,6 +180,35 @@ onEachDatabase((temporaryStore) => {
     const rest = await store.sandboxes.executions(sandbox.id, key.accountId, { max: 1, before: 2 });
     assert.deepEqual(rest, { executions: [first], next: null });
     assert.equal(await store.sandboxes.execution(sandbox.id, (await addKey(store, "two")).accountId, 1), null);
+  });
+
+  test("nothing begins for a key that is revoked, has expired or never was, nor for a suspended account", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const [first, second] = [await addKey(store, "one"), await addKey(store, "two", { account: "one" })];
+    const other = await addKey(store, "other");
+    const sandbox = await running(store, first);
+    let number = 0;
+    const begin = (keyId: string | null, isAwaited: boolean) =>
+      store.sandboxes.begin(newExecution(sandbox, ++number, shellRequest("ls"), START_MS), "here", {
+        keyId,
+        isAwaited,
+      });
+    for (const isAwaited of [true, false]) assert.equal(await begin(second.keyId, isAwaited), "begun");
+    await store.sandboxes.confirm({ sandboxId: sandbox.id, number: 1 });
+    for (const none of [randomUUID(), other.keyId]) assert.equal(await begin(none, true), "revoked");
+    await store.keys.revoke(second.keyId, ACTOR);
+    for (const isAwaited of [true, false]) assert.equal(await begin(second.keyId, isAwaited), "revoked");
+    assert.equal(await begin(first.keyId, true), "begun");
+    await store.keys.rotate(first.keyId, { id: randomUUID(), prefix: "p", hash: "h" }, 1_000, ACTOR);
+    assert.equal(await begin(first.keyId, true), "begun");
+    clock.nowMs += 1_001;
+    assert.equal(await begin(first.keyId, true), "revoked");
+    const third = await addKey(store, "three", { account: "one" });
+    await store.accounts.setSuspended(first.accountId, true, ACTOR);
+    assert.equal(await begin(third.keyId, true), "suspended");
+    assert.equal(await begin(null, true), "begun");
+    const page = await store.sandboxes.executions(sandbox.id, first.accountId, { max: 99 });
+    assert.equal(page?.executions.length, 5);
   });
 
   test("the output of an execution is read when memory for it is reserved, and not at all otherwise", async (t) => {
@@ -231,7 +260,7 @@ onEachDatabase((temporaryStore) => {
     assert.deepEqual([lost?.status, lost?.outcome?.result.verdict, lost?.completedAtMs], ["error", "IE", START_MS + 7]);
     await store.sandboxes.endExecution({ execution: ended(execution), drop: [] });
     assert.deepEqual(await store.sandboxes.execution(sandbox.id, key.accountId, 1), lost);
-    assert.equal(await store.sandboxes.begin({ ...execution, number: 2 }, "here"), false);
+    assert.equal(await store.sandboxes.begin({ ...execution, number: 2 }, "here"), "lost");
   });
 
   test("a sandbox whose lease expired ends as lost, and its worker learns that at the next renewal", async (t) => {

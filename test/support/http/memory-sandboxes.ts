@@ -6,6 +6,7 @@ import {
 } from "../../../src/domain/sandboxes/execution.ts";
 import { FileError, type FileEvent, type FileInfo, type SandboxFiles } from "../../../src/domain/sandboxes/files.ts";
 import type {
+  ExecuteOptions,
   ExecutionEvent,
   RunningExecution,
   SandboxHandle,
@@ -104,11 +105,14 @@ class MemorySandbox implements SandboxHandle {
     };
   }
 
-  async execute(request: ExecutionRequest): Promise<RunningExecution> {
+  async execute(request: ExecutionRequest, { keyId }: ExecuteOptions = {}): Promise<RunningExecution> {
     if (this.#host.refuses) throw this.#host.refuses;
     if (this.sandbox.state === "paused") throw new SandboxRefused("sandboxPaused");
     const execution = newExecution(this.sandbox, ++this.#number, request, Date.now());
-    await this.#store.sandboxes.begin(execution, WORKER);
+    const options = { keyId: keyId ?? null, isAwaited: false };
+    const begun = await this.#store.sandboxes.begin(execution, WORKER, options);
+    if (begun === "revoked") throw new SandboxRefused("keyRevoked");
+    if (begun === "suspended") throw new SandboxRefused("accountSuspended");
     const running = new MemoryExecution(execution, request, this.#store);
     this.#executions.set(execution.number, running);
     void running.ended.then(() => this.#executions.delete(execution.number));
@@ -272,6 +276,8 @@ class MemoryExecution implements RunningExecution {
   async kill(): Promise<void> {
     await this.#finish();
   }
+
+  async confirm(): Promise<void> {}
 }
 
 /** Files by absolute path; every directory exists. */

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { abortAfter } from "../../../domain/abort-after.ts";
 import { clientError, type ErrorCode } from "../../../domain/error.ts";
 import type { Execution, SignalName } from "../../../domain/sandboxes/execution.ts";
 import type { RunningExecution, SandboxHandle } from "../../../domain/sandboxes/host.ts";
@@ -34,7 +33,7 @@ import {
 import { checkAllowed, ofSandbox, refusing, useMeanwhile } from "./of-sandbox.ts";
 import { SANDBOX_ERRORS } from "./refused.ts";
 import { checked, EXECUTE_ERRORS, toExecutionRequest } from "./requests.ts";
-import { checkStillValid, stored } from "./sandboxes.ts";
+import { stored } from "./sandboxes.ts";
 
 /** The most streams of executions that an account can have open at once. */
 const MAX_FOLLOWED = 64;
@@ -81,22 +80,23 @@ export const execute = route({
     201: { description: "The execution, which runs", body: executionBody, location: true },
   },
   errors: [...SANDBOX_ERRORS, ...EXECUTE_ERRORS, "sandboxPaused", "sandboxQuota", "executionsFull", "tooManyWatched"],
-  config: { ofSandbox: true, values: MAX_VALUES },
+  config: { ofSandbox: true, rechecksKey: true, values: MAX_VALUES },
   handler: (services) => async (call) => {
     const { request, reply, caller, query } = call;
     return await ofSandbox(call, services, async (handle) => {
       const wanted = toExecutionRequest(request.body, services.dependencies);
-      await checkStillValid(call, services);
       request.forgetBody?.();
       // Its end is a message for each endpoint of the project, and the limit of the key bounds these.
       if (wanted.background) await countRequests(caller, services.dependencies);
       const streams = /\btext\/event-stream\b/.test(request.headers.accept ?? "");
       if (streams) followedBy(services).open(caller.accountId, reply);
-      const running = await handle.execute(wanted, caller.keyId);
+      const waits = query.wait === "true" && !streams && !wanted.background && wanted.terminal === null;
+      // The key is checked again when the execution is stored.
+      const running = await handle.execute(wanted, { keyId: caller.keyId, isAwaited: waits });
       reply.header("location", `/api/sandboxes/${handle.sandbox.id}/executions/${running.number}`);
       if (streams) return sendExecution(services, request, reply, runningExecution(running), { stdout: 0, stderr: 0 });
-      const waits = query.wait === "true" && !wanted.background && wanted.terminal === null;
       const ended = waits ? await endOf(running, call, services) : null;
+      if (!ended) await running.confirm();
       reply.code(ended ? 200 : 201);
       return await send(ended ?? running.execution, call, services);
     });
@@ -118,15 +118,26 @@ async function endOf(
   { reply }: Pick<Call, "reply">,
   { dependencies, stopping }: Services,
 ): Promise<Execution | null> {
-  const signal = abortAfter(dependencies.holdMs, disconnected(reply), stopping);
+  return await whenEnded(running, [disconnected(reply), stopping], dependencies.holdMs);
+}
+
+/** Waits for the end of an execution until one of the signals aborts, or for so long. @returns null if the wait was over before. */
+export async function whenEnded(
+  running: RunningExecution,
+  signals: readonly AbortSignal[],
+  ms?: number,
+): Promise<Execution | null> {
   const over = Promise.withResolvers<null>();
   const stop = () => over.resolve(null);
-  if (signal.aborted) stop();
-  signal.addEventListener("abort", stop, { once: true });
+  // Without AbortSignal.any(), whose signals cost more than the rest of this function: every short command passes here.
+  const timer = ms === undefined ? undefined : setTimeout(stop, ms).unref();
+  if (signals.some(({ aborted }) => aborted)) stop();
+  for (const signal of signals) signal.addEventListener("abort", stop, { once: true });
   try {
     return await Promise.race([running.ended, over.promise]);
   } finally {
-    signal.removeEventListener("abort", stop);
+    clearTimeout(timer);
+    for (const signal of signals) signal.removeEventListener("abort", stop);
   }
 }
 

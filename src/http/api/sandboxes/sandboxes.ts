@@ -39,7 +39,6 @@ export const createSandbox = route({
     const { request, reply, caller, headers } = call;
     checkAllowed(caller, services);
     const wanted = toSandboxRequest(request.body);
-    await checkStillValid(call, services);
     request.forgetBody?.();
     const sandbox = await refusing(() =>
       services.dependencies.sandboxes.create(wanted, caller, headers["Idempotency-Key"] ?? null),
@@ -106,7 +105,10 @@ export const sandbox = route({
 });
 
 /** @throws ClientError sandboxNotFound, also for a sandbox of another account. */
-export async function stored({ caller, path: { id } }: Call<{ readonly id: string }>, services: Services) {
+export async function stored(
+  { caller, path: { id } }: Pick<Call<{ readonly id: string }>, "caller" | "path">,
+  services: Pick<Services, "dependencies">,
+) {
   checkAllowed(caller, services);
   const found = await services.dependencies.store.sandboxes.get(id, caller.accountId);
   if (!found) throw clientError("sandboxNotFound", []);
