@@ -30,6 +30,7 @@ const NOBODY = {
   projectId: null,
   requestsPerMinute: 0,
   concurrency: 1,
+  executions: 1,
   profiles: PROFILE_NAMES,
   defaultProfile: PROFILE_NAMES[0],
 };

@@ -37,7 +37,11 @@ export function tiersCommand(): Command {
     .requiredOption("--concurrency <number>", "submissions of each key that may run at the same time", wholeNumber)
     .option("--sandboxes <number>", "sandboxes of an account at the same time", wholeNumber)
     .option("--sandbox-memory <bytes>", "memory limits of all sandboxes of an account together", wholeNumber)
-    .option("--executions <number>", "executions in all sandboxes of an account at the same time", wholeNumber)
+    .option(
+      "--executions <number>",
+      "executions in all sandboxes of an account at the same time; each allows it 64 requests a second",
+      wholeNumber,
+    )
     .option("--snapshots <number>", "snapshots of sandboxes that an account may have", wholeNumber)
     .option("--snapshot-bytes <bytes>", "bytes of all snapshots of an account together", wholeNumber)
     .action((name: string, options: StoreCommandOptions & TierOptions) =>

@@ -32,6 +32,8 @@ export interface Caller {
   readonly requestsPerMinute: number;
   /** Submissions of this key that may run at the same time. */
   readonly concurrency: number;
+  /** Executions, with requests for files, of all sandboxes of the account that may run at the same time. */
+  readonly executions: number;
   readonly profiles: readonly ProfileName[];
   readonly defaultProfile: ProfileName;
 }

@@ -11,15 +11,20 @@ declare module "fastify" {
   }
 }
 
-/** How many requests a second an account may send to its sandboxes on average, and how many at once after a pause. */
+/**
+ * How many requests a second an account may send to its sandboxes on average, for each execution that its tier permits at the same time. An
+ * agent that waits for the end of each command sends no more than that: a short command takes some milliseconds.
+ */
 export const SANDBOX_RATES = {
-  all: { perSecond: 100, burst: 300 },
+  all: 64,
   /** Those that write to the database, or start a program. */
-  costly: { perSecond: 20, burst: 100 },
+  costly: 48,
 } as const;
 type Kind = keyof typeof SANDBOX_RATES;
-/** How many requests a second all accounts together may send. Accounts that send requests in the same second share them equally. */
-const TOGETHER_PER_SECOND = 400;
+/** How many seconds of its requests an account may send at once after a pause. */
+export const BURST_SECS = 2;
+/** How many requests a second all accounts together may send. It is about what one process of the service can serve. */
+export const TOGETHER_PER_SECOND = 1_000;
 /** The most accounts whose requests are counted. One that has sent nothing for some seconds needs no count. */
 const MAX_ACCOUNTS = 10_000;
 
@@ -29,13 +34,17 @@ interface Left extends Record<Kind, number> {
 
 /**
  * Limits the requests of an account to its sandboxes, all of which this process has. An agent sends a request for each command and each
- * file, so the limit is above that of a key, and is counted in memory instead of the database.
+ * file, so the limit is above that of a key, and is counted in memory instead of the database. When all accounts together ask for more than
+ * the service can serve, those that ask for little get what they ask for, and the others share the rest equally.
  */
 export class SandboxRate {
   readonly #left = new Map<string, Left>();
   readonly #now: () => number;
-  /** The accounts that have sent requests in this second, and how many did in the one before. */
-  #second = { at: 0, accounts: new Set<string>(), before: 0 };
+  /** How many requests each account has sent in this second, also refused ones. */
+  #asked = new Map<string, number>();
+  #second = 0;
+  /** How many requests a second an account may send at most, because all together asked for too much in the last second. */
+  #level = Number.POSITIVE_INFINITY;
 
   /** @param now milliseconds on a monotonic clock. */
   constructor(now: () => number = () => performance.now()) {
@@ -43,14 +52,16 @@ export class SandboxRate {
   }
 
   /** Counts a request. @throws ClientError quotaExceeded. */
-  count({ accountId }: Pick<Caller, "accountId">, isCostly: boolean): void {
+  count({ accountId, executions }: Pick<Caller, "accountId" | "executions">, isCostly: boolean): void {
     const nowMs = this.#now();
-    const share = Math.min(1, TOGETHER_PER_SECOND / SANDBOX_RATES.all.perSecond / this.#active(accountId, nowMs));
-    const { all, costly } = SANDBOX_RATES;
-    const known = this.#left.get(accountId) ?? { all: all.burst, costly: costly.burst, atMs: nowMs };
+    this.#ask(accountId, nowMs);
+    const rate = (kind: Kind) => SANDBOX_RATES[kind] * executions;
+    const known = this.#left.get(accountId);
     const refilled = (kind: Kind) => {
-      const { perSecond, burst } = SANDBOX_RATES[kind];
-      return Math.min(burst, known[kind] + ((nowMs - known.atMs) * perSecond * share) / 1_000);
+      const most = BURST_SECS * rate(kind);
+      if (!known) return most;
+      const perSecond = Math.min(rate(kind), (this.#level * SANDBOX_RATES[kind]) / SANDBOX_RATES.all);
+      return Math.min(most, known[kind] + ((nowMs - known.atMs) * perSecond) / 1_000);
     };
     const left: Left = { all: refilled("all"), costly: refilled("costly"), atMs: nowMs };
     const isRefused = left.all < 1 || (isCostly && left.costly < 1);
@@ -65,13 +76,26 @@ export class SandboxRate {
     if (isRefused) throw clientError("quotaExceeded", [], { headers: { "retry-after": "1" } });
   }
 
-  /** How many accounts send requests now. */
-  #active(accountId: string, nowMs: number): number {
-    const at = Math.floor(nowMs / 1_000);
-    const { at: last, accounts } = this.#second;
-    if (at !== last)
-      this.#second = { at, accounts: new Set(), before: at === last + 1 ? Math.min(accounts.size, MAX_ACCOUNTS) : 0 };
-    this.#second.accounts.add(accountId);
-    return Math.max(this.#second.accounts.size, this.#second.before);
+  #ask(accountId: string, nowMs: number): void {
+    const second = Math.floor(nowMs / 1_000);
+    if (second !== this.#second) {
+      const isNext = second === this.#second + 1;
+      this.#level = isNext ? levelOf([...this.#asked.values()], TOGETHER_PER_SECOND) : Number.POSITIVE_INFINITY;
+      this.#asked = new Map();
+      this.#second = second;
+    }
+    const asked = this.#asked.get(accountId) ?? 0;
+    if (asked > 0 || this.#asked.size < MAX_ACCOUNTS) this.#asked.set(accountId, asked + 1);
   }
+}
+
+/** The most that each may have, so that all together have `total`; infinite if they ask for no more than that. */
+export function levelOf(asked: readonly number[], total: number): number {
+  let left = total;
+  for (const [at, one] of asked.toSorted((a, b) => a - b).entries()) {
+    const share = left / (asked.length - at);
+    if (one > share) return share;
+    left -= one;
+  }
+  return Number.POSITIVE_INFINITY;
 }

@@ -33,7 +33,8 @@ export async function findCallers(
       "expires_at",
     ])
     .select(["api_keys.requests_per_minute", "api_keys.concurrency"])
-    .select(["tiers.requests_per_minute as tier_rpm", "tiers.concurrency as tier_concurrency", "accounts.suspended_at"])
+    .select(["tiers.requests_per_minute as tier_rpm", "tiers.concurrency as tier_concurrency", "executions"])
+    .select("accounts.suspended_at")
     .where("api_keys.hash", "in", [...new Set(hashes)])
     .execute();
   const found = new Map(rows.filter((row) => isLive(row, nowMs)).map((row) => [row.hash, row]));
@@ -46,6 +47,7 @@ export async function findCallers(
       projectId: row.project_id,
       requestsPerMinute: row.requests_per_minute ?? row.tier_rpm,
       concurrency: row.concurrency ?? row.tier_concurrency,
+      executions: row.executions,
       ...profilesOf(row),
     };
     return { hash, caller, suspended: row.suspended_at !== null };

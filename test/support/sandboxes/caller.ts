@@ -18,6 +18,7 @@ export function callerOf(
     projectId,
     requestsPerMinute: 60,
     concurrency: 10,
+    executions: 16,
     profiles: ["judge", "agent"],
     defaultProfile: "agent",
   };

@@ -58,8 +58,9 @@ export function enqueueJudgement(
   } = {},
 ): Promise<Enqueued> {
   const request: SubmitRequest = { language: "python", profile: "judge", code, stdin: "" };
-  const limits = { requestsPerMinute: 60, concurrency: 10, profiles: ["judge"], defaultProfile: "judge" } as const;
-  const submission = newSubmission(request, { projectId: null, ...limits, ...key }, START_MS);
+  const limits = { requestsPerMinute: 60, concurrency: 10, executions: 16 } as const;
+  const profiles = { profiles: ["judge"], defaultProfile: "judge" } as const;
+  const submission = newSubmission(request, { projectId: null, ...limits, ...profiles, ...key }, START_MS);
   return store.submissions.enqueue({
     submission,
     program: programOf(request),

@@ -185,6 +185,7 @@ export async function enqueue(
       ...key,
       requestsPerMinute: 60,
       concurrency: 10,
+      executions: 16,
       profiles: ["judge", "agent"],
       defaultProfile: "judge",
     },

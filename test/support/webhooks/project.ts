@@ -76,8 +76,13 @@ export async function submit(
   foreign?: ForeignRequest,
 ): Promise<string> {
   const request = { language: "python", profile, code: "print(42)", stdin: "" } as const;
-  const limits = { requestsPerMinute: 60, concurrency: 10, profiles: [profile], defaultProfile: profile } as const;
-  const submission = newSubmission(request, { ...project.key, projectId: project.id, ...limits }, Date.now());
+  const limits = { requestsPerMinute: 60, concurrency: 10, executions: 16 } as const;
+  const profiles = { profiles: [profile], defaultProfile: profile } as const;
+  const submission = newSubmission(
+    request,
+    { ...project.key, projectId: project.id, ...limits, ...profiles },
+    Date.now(),
+  );
   const enqueue = {
     submission,
     program: programOf(request),

@@ -20,6 +20,7 @@ const CALLER = {
   projectId: null,
   requestsPerMinute: 1,
   concurrency: 1,
+  executions: 1,
   profiles: ["judge" as const],
   defaultProfile: "judge" as const,
 };

@@ -11,6 +11,7 @@ test("a new submission is pending, belongs to the caller and has a unique id", (
     projectId: "p",
     requestsPerMinute: 1,
     concurrency: 1,
+    executions: 1,
     profiles: ["judge"] as const,
     defaultProfile: "judge" as const,
   };

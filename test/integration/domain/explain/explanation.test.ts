@@ -109,6 +109,7 @@ test("a submission that has not ended has no explanation", () => {
     projectId: null,
     requestsPerMinute: 1,
     concurrency: 1,
+    executions: 1,
     profiles: [],
     defaultProfile: "judge",
   } as const;

@@ -7,7 +7,7 @@ import { buildOutcome } from "../../../../src/verdict/build-outcome.ts";
 import { report } from "../../../support/verdict/reports.ts";
 
 const caller = {
-  ...{ keyId: "k", accountId: "a", projectId: null, requestsPerMinute: 1, concurrency: 1 },
+  ...{ keyId: "k", accountId: "a", projectId: null, requestsPerMinute: 1, concurrency: 1, executions: 1 },
   ...{ profiles: ["judge" as const], defaultProfile: "judge" as const },
 };
 
