@@ -9,6 +9,8 @@ import { status, verdict } from "../api/fields.ts";
 
 /** The most bytes of an output in a result, and of a page of an output. They are few, because a model reads them all. */
 export const SHOWN_BYTES = 16_384;
+/** What a page is made of: the bytes after it say whether it ends between two characters. */
+export const PAGE_BYTES = SHOWN_BYTES + 4;
 /** The most bytes of an output of a case that did not pass. */
 const CASE_BYTES = 2_048;
 /** The most cases that have their output in a result: the first ones that did not pass. */
@@ -18,12 +20,12 @@ const MAX_SHOWN_CASES = 50;
 
 const count = z.int().min(0);
 
-const output = z.strictObject({
+export const output = z.strictObject({
   text: z
     .string()
     .describe("Invalid UTF-8 becomes U+FFFD. A long output is shortened to its beginning, a note, and its end"),
   bytes: count.describe("Size of the whole output"),
-  left_out_bytes: count.describe("Bytes that are not in `text`; get_result with `stream` and `offset` returns them"),
+  left_out_bytes: count.describe("Bytes that are not in `text`, which says how to read them"),
 });
 
 export const runResult = z.strictObject({
@@ -102,8 +104,8 @@ export function showRun(submission: Submission, holdMs: number): ToolResult<Run>
     wall_time_secs: metrics.wall_time_secs,
     cpu_time_secs: metrics.cpu_time_secs,
     memory_peak_bytes: metrics.memory_peak_bytes,
-    stdout: excerptOf(record, "stdout", SHOWN_BYTES),
-    stderr: excerptOf(record, "stderr", SHOWN_BYTES),
+    stdout: excerptOfRun(record, "stdout", SHOWN_BYTES),
+    stderr: excerptOfRun(record, "stderr", SHOWN_BYTES),
   };
   const facts = [
     `${value.verdict ?? value.status}: ${value.why}`,
@@ -133,8 +135,8 @@ export function showJudgement(
       passed: verdictIn(state) === "AC",
       message: runs.get(test)?.message ?? null,
       run_id: runs.get(test)?.submissionId ?? null,
-      stdout: record ? excerptOf(record, "stdout", CASE_BYTES) : null,
-      stderr: record ? excerptOf(record, "stderr", CASE_BYTES) : null,
+      stdout: record ? excerptOfRun(record, "stdout", CASE_BYTES) : null,
+      stderr: record ? excerptOfRun(record, "stderr", CASE_BYTES) : null,
     };
   });
   const passed = all.filter((one) => one.passed).length;
@@ -156,22 +158,34 @@ export function showJudgement(
   return { value, texts: [facts, ...value.cases.flatMap((one) => outputsOf(one, `case ${one.number}, `))] };
 }
 
-/** A page of an output. If the output is UTF-8, the page ends between two characters. */
+/** A page of an output. */
 export function showPage(
   id: string,
   stream: "stdout" | "stderr",
   bytes: Buffer,
   offset: number,
 ): ToolResult<z.output<typeof outputPage>> {
-  const end = boundary(bytes, Math.min(bytes.length, offset + SHOWN_BYTES));
-  const text = new LongText(bytes.subarray(offset, end)).toString();
-  const next = end < bytes.length ? end : null;
+  const page = bytes.subarray(offset, offset + PAGE_BYTES);
+  const { text, next, title } = textPage(stream, page, offset, bytes.length);
   const value = { id, stream, offset, text, bytes: bytes.length, next_offset: next };
+  return { value, texts: [title, text] };
+}
+
+/**
+ * A page of a text, which ends between two characters if the text is UTF-8. @param part PAGE_BYTES from the offset on, or what there is.
+ * @param size of the whole text. @returns `next`: where the next page begins; null at the end.
+ */
+export function textPage(
+  name: string,
+  part: Buffer,
+  offset: number,
+  size: number,
+): { readonly text: string; readonly next: number | null; readonly title: string } {
+  const end = boundary(part, Math.min(part.length, SHOWN_BYTES));
+  const next = offset + end < size ? offset + end : null;
   const more = next === null ? "the end" : `more at offset ${next}`;
-  return {
-    value,
-    texts: [`${stream}, bytes ${offset} to ${Math.max(offset, end)} of ${bytes.length}, ${more}:`, text],
-  };
+  const title = `${name}, bytes ${offset} to ${offset + end} of ${size}, ${more}:`;
+  return { text: new LongText(part.subarray(0, end)).toString(), next, title };
 }
 
 function notEnded(holdMs: number): string {
@@ -201,14 +215,19 @@ function firstSentence(text: string): string {
   return /^.*?[.](?=\s+\p{Lu}|$)/su.exec(text)?.[0] ?? text;
 }
 
-function outputsOf({ stdout, stderr }: Pick<Run, "stdout" | "stderr">, where = ""): string[] {
+export function outputsOf({ stdout, stderr }: Pick<Run, "stdout" | "stderr">, where = ""): string[] {
   return Object.entries({ stdout, stderr }).flatMap(([stream, one]) =>
     one && one.bytes > 0 ? [`${where}${stream}, ${countText(one.bytes, "byte")}:\n${one.text}`] : [],
   );
 }
 
-function excerptOf({ output: all, id }: LongRecord, stream: "stdout" | "stderr", most: number): Run["stdout"] {
-  const whole = all[stream];
+function excerptOfRun({ output: all, id }: LongRecord, stream: "stdout" | "stderr", most: number): Run["stdout"] {
+  const more = (offset: number) => `get_result with id "${id}", stream "${stream}", offset ${offset}`;
+  return excerptOf(all[stream], most, more);
+}
+
+/** The beginning and the end of a long output. @param more how to read the output from an offset on, for the model. */
+export function excerptOf(whole: LongText | null, most: number, more: (offset: number) => string): Run["stdout"] {
   if (whole === null) return null;
   const { bytes } = whole;
   if (bytes.length <= most) return { text: whole.toString(), bytes: bytes.length, left_out_bytes: 0 };
@@ -216,7 +235,7 @@ function excerptOf({ output: all, id }: LongRecord, stream: "stdout" | "stderr",
   const headEnd = boundary(bytes, (most / 4) * 3);
   const tailStart = boundary(bytes, bytes.length - most / 4);
   const left = tailStart - headEnd;
-  const note = `\n[${left} bytes left out: get_result with id "${id}", stream "${stream}", offset ${headEnd}]\n`;
+  const note = `\n[${left} bytes left out: ${more(headEnd)}]\n`;
   const text = [bytes.subarray(0, headEnd), bytes.subarray(tailStart)].map((part) => new LongText(part).toString());
   return { text: text.join(note), bytes: bytes.length, left_out_bytes: left };
 }

@@ -70,6 +70,7 @@ export function mcpRoute(
     };
     contexts.set(asked, {
       request,
+      reply,
       caller: callerOf(request),
       owner,
       dependencies,

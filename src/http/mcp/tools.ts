@@ -1,17 +1,14 @@
-import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
 import type { Judgement } from "../../domain/judgement.ts";
 import { verdictIn } from "../../domain/judgement.ts";
-import { type Caller, isTerminal, MAX_CODE_BYTES, type Submission } from "../../domain/submission.ts";
+import { isTerminal, MAX_CODE_BYTES, type Submission } from "../../domain/submission.ts";
 import { listed } from "../../languages/load.ts";
-import type { ReserveMemory } from "../../store/submissions/types.ts";
 import { accept } from "../api/accept.ts";
 import { addJudgement } from "../api/accept-judgement.ts";
 import { judgeBody, toJudgementBody } from "../api/judge.ts";
 import { whenJudged } from "../api/judgements.ts";
 import { submitBody, toSubmitRequest } from "../api/submit-request.ts";
-import type { Services } from "../route.ts";
 import {
   FAILED_SHOWN,
   judgeResult,
@@ -22,42 +19,8 @@ import {
   showRun,
   type ToolResult,
 } from "./results.ts";
-
-/** One call of a tool. */
-export interface ToolCall extends Pick<Services, "dependencies" | "answers"> {
-  readonly request: FastifyRequest;
-  readonly caller: Caller;
-  /** The owner to whom the request is charged, see ownerOf(). */
-  readonly owner: string;
-  /** Awaited before a large output is read. */
-  readonly admit: ReserveMemory;
-  /** Aborts when the tool must wait no longer for the end of a run. The run continues. */
-  readonly signal: AbortSignal;
-  /** The tool calls it when the program is stored. It empties the tool's arguments. @param id the id of the run or judgement. */
-  readonly onAccepted: (id: string) => void;
-}
-
-interface Declaration<Input extends z.ZodObject, Output extends z.ZodObject> {
-  readonly name: string;
-  readonly title: string;
-  readonly description: string;
-  readonly input: Input;
-  readonly output: Output;
-  /** Whether it starts no program. */
-  readonly isReadOnly: boolean;
-  /** Runs the tool with valid arguments. @throws ClientError, whose text the model gets. */
-  readonly handler: (given: z.output<Input>, call: ToolCall) => Promise<ToolResult<z.output<Output>>>;
-}
-
-/** A tool whose types of arguments and results are no longer known. */
-export interface Tool extends Omit<Declaration<z.ZodObject, z.ZodObject>, "handler"> {
-  readonly handler: (given: never, call: ToolCall) => Promise<ToolResult<object>>;
-}
-
-/** Declares a tool as route() declares a route: names, arguments, result and handler in one object. */
-function tool<Input extends z.ZodObject, Output extends z.ZodObject>(declaration: Declaration<Input, Output>): Tool {
-  return declaration;
-}
+import { SANDBOX_TOOLS } from "./sandbox-tools.ts";
+import { type Tool, type ToolCall, tool } from "./tool.ts";
 
 /** The fields of POST /api/submit that tools have, some with a description for models. */
 const program = {
@@ -179,7 +142,7 @@ const getResult = tool({
   },
 });
 
-export const TOOLS: readonly Tool[] = [runCode, judge, listLanguages, getResult];
+export const TOOLS: readonly Tool[] = [runCode, judge, listLanguages, getResult, ...SANDBOX_TOOLS];
 
 function named<Name extends string, Value>(name: Name, { value, texts }: ToolResult<Value>) {
   return { value: { [name]: value } as Record<Name, Value>, texts };

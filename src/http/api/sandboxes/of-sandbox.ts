@@ -9,8 +9,14 @@ import { toClientError } from "./refused.ts";
 /** The profile that a key must have for sandboxes. */
 const PROFILE = "agent";
 
+type Dependent = Pick<Services, "dependencies">;
+
+export function mayHaveSandboxes({ profiles }: Caller, { sandboxes }: Dependent["dependencies"]): boolean {
+  return profiles.includes(PROFILE) && sandboxes.capacity !== null;
+}
+
 /** @throws ClientError profileForbidden, or sandboxesOff. */
-export function checkAllowed({ profiles }: Caller, { dependencies: { sandboxes } }: Services): void {
+export function checkAllowed({ profiles }: Caller, { dependencies: { sandboxes } }: Dependent): void {
   if (!profiles.includes(PROFILE)) throw clientError("profileForbidden", [PROFILE]);
   if (sandboxes.capacity === null) throw clientError("sandboxesOff", []);
 }
@@ -24,7 +30,7 @@ export async function refusing<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-type OfSandbox = Call<{ readonly id: string }>;
+type OfSandbox = Pick<Call<{ readonly id: string }>, "caller" | "path" | "reply">;
 
 /**
  * Handles a request to a sandbox of the caller that lives. The sandbox is in use until the response has ended, so it is not idle.
@@ -32,7 +38,7 @@ type OfSandbox = Call<{ readonly id: string }>;
  */
 export async function ofSandbox<C extends OfSandbox, T>(
   call: C,
-  services: Services,
+  services: Dependent,
   run: (handle: SandboxHandle) => Promise<T>,
 ): Promise<T> {
   const { caller, path, reply } = call;

@@ -1,0 +1,344 @@
+import { z } from "zod";
+import { clientError } from "../../domain/error.ts";
+import { EXECUTION_STATUSES, type Execution } from "../../domain/sandboxes/execution.ts";
+import { FileError, type FileInfo, SANDBOX_HOME } from "../../domain/sandboxes/files.ts";
+import type { RunningExecution, SandboxHandle } from "../../domain/sandboxes/host.ts";
+import { SANDBOX_END_REASON_NAMES, SANDBOX_STATES } from "../../domain/sandboxes/sandbox.ts";
+import { toLongExecutionRecord, toSandboxRecord } from "../../domain/sandboxes/sandbox-record.ts";
+import { count, time, verdict } from "../api/fields.ts";
+import { decodeBase64 } from "../api/program-options.ts";
+import { createBody, executeBody } from "../api/sandboxes/bodies.ts";
+import { outputBytes } from "../api/sandboxes/execution-events.ts";
+import { whenEnded } from "../api/sandboxes/executions.ts";
+import { checkAllowed, ofSandbox, refusing } from "../api/sandboxes/of-sandbox.ts";
+import { toExecutionRequest, toSandboxRequest } from "../api/sandboxes/requests.ts";
+import { stored } from "../api/sandboxes/sandboxes.ts";
+import {
+  excerptOf,
+  outputPage,
+  output as outputSchema,
+  outputsOf,
+  PAGE_BYTES,
+  SHOWN_BYTES,
+  showPage,
+  type ToolResult,
+  textPage,
+} from "./results.ts";
+import { type Tool, type ToolCall, tool } from "./tool.ts";
+
+/** The most entries of a directory in a result. */
+const MAX_ENTRIES = 200;
+
+const id = z.uuid().describe("Id of the sandbox, from sandbox_create");
+const path = z.string().describe(`Absolute, or relative to ${SANDBOX_HOME}`);
+const fields = executeBody.shape;
+
+const execution = z.strictObject({
+  sandbox_id: z.uuid(),
+  number: z.int().min(1).describe("Number of the execution in its sandbox, for sandbox_result"),
+  status: z.enum(EXECUTION_STATUSES),
+  verdict: verdict.nullable().describe("Null until the execution has ended"),
+  why: z.string().describe("The reason for the verdict, or for its absence"),
+  exit_code: z.int().nullable(),
+  signal: z.int().nullable(),
+  wall_time_secs: z.number().nullable(),
+  cpu_time_secs: z.number().nullable(),
+  memory_peak_bytes: count.nullable(),
+  processes_left: count.nullable().describe("Processes that go on after the end of the main program"),
+  stdout: outputSchema.nullable().describe("Null until the execution has ended"),
+  stderr: outputSchema.nullable(),
+});
+type ShownExecution = z.output<typeof execution>;
+
+/** Calls a function of a sandbox that lives, with the rules of the routes of the API. @throws ClientError as these do. */
+function within<T>(call: ToolCall, sandboxId: string, run: (handle: SandboxHandle) => Promise<T>): Promise<T> {
+  return ofSandbox({ ...call, path: { id: sandboxId.toLowerCase() } }, call, run);
+}
+
+const create = tool({
+  name: "sandbox_create",
+  title: "Create a sandbox",
+  description:
+    "Creates a sandbox: a Linux machine without network, with files and processes that stay from one sandbox_run to the next. Programs run " +
+    "as a user without privileges, in /home/user. The sandbox ends by sandbox_end, after its lifetime, and when it is idle for long.",
+  input: z.strictObject(createBody.shape),
+  output: z.strictObject({
+    sandbox_id: z.uuid(),
+    state: z.enum(SANDBOX_STATES),
+    expires_at: time.nullable().describe("When its lifetime is over"),
+    idle_secs: count.describe("How long it lives without any use"),
+  }),
+  isReadOnly: false,
+  isOfSandboxes: true,
+  handler: async (given, call) => {
+    const { caller, dependencies } = call;
+    checkAllowed(caller, call);
+    const wanted = toSandboxRequest(given);
+    const { id: made, ...record } = toSandboxRecord(
+      await refusing(() => dependencies.sandboxes.create(wanted, caller, null)),
+    );
+    const { expires_at } = record.timestamps;
+    const value = { sandbox_id: made, state: record.state, expires_at, idle_secs: record.idle_secs };
+    const text = `Sandbox ${made} runs. It ends at ${expires_at}, or after ${record.idle_secs} s without use.`;
+    return { value, texts: [text] };
+  },
+});
+
+const run = tool({
+  name: "sandbox_run",
+  title: "Execute in a sandbox",
+  description:
+    "Executes `shell` (a command for bash), `argv` (a program with its arguments) or `code` in a `language`, and returns the output, a verdict " +
+    "(AC: exit code 0; RE, TLE, MLE, PLE, FSE, SIG: how it failed; IE: the platform failed) and the reason. Waits for the end up to half a " +
+    "minute; if it has not ended by then, it goes on: call sandbox_result with its number. With `background`, it does not wait, and processes " +
+    "that the program leaves, such as servers, go on.",
+  input: z.strictObject({
+    sandbox_id: id,
+    shell: fields.shell,
+    argv: fields.argv,
+    code: fields.code,
+    language: fields.language,
+    stdin: fields.stdin,
+    cwd: fields.cwd,
+    env: fields.env,
+    limits: fields.limits,
+    background: z.boolean().describe("Whether the call returns at once, and processes that it leaves go on").optional(),
+  }),
+  output: execution,
+  isReadOnly: false,
+  isOfSandboxes: true,
+  handler: async ({ sandbox_id, ...body }, call) =>
+    await within(call, sandbox_id, async (handle) => {
+      const { caller, dependencies, signal, onAccepted } = call;
+      const wanted = toExecutionRequest(body, dependencies);
+      const isAwaited = !wanted.background;
+      const running = await handle.execute(wanted, { keyId: caller.keyId, isAwaited });
+      onAccepted(`execution ${running.number}`);
+      return await shown(running, call, isAwaited ? signal : AbortSignal.abort());
+    }),
+});
+
+/** An execution when it has ended, or when the wait is over. */
+async function shown(running: RunningExecution, call: ToolCall, over: AbortSignal) {
+  const ended = await whenEnded(running, [over]);
+  if (!ended) await running.confirm();
+  return await showExecution(ended ?? running.execution, call);
+}
+
+async function showExecution(of: Execution, { admit, dependencies }: ToolCall): Promise<ToolResult<ShownExecution>> {
+  await admit(Math.min(outputBytes(of.outcome?.output), 2 * SHOWN_BYTES));
+  const { sandbox_id, number, status, result, metrics, output, processes_left } = toLongExecutionRecord(of);
+  const more = (stream: string, offset: number) =>
+    `sandbox_result with number ${number}, stream "${stream}", offset ${offset}`;
+  const found = of.outcome?.result.verdict ?? null;
+  const value: ShownExecution = {
+    ...{ sandbox_id, number, status, verdict: found },
+    why: found === null ? notEnded(of, dependencies.holdMs) : (result.error_message ?? whyPassed(of)),
+    exit_code: result.exit_code,
+    signal: result.signal,
+    wall_time_secs: metrics.wall_time_secs,
+    cpu_time_secs: metrics.cpu_time_secs,
+    memory_peak_bytes: metrics.memory_peak_bytes,
+    processes_left,
+    stdout: excerptOf(output.stdout, SHOWN_BYTES, (offset) => more("stdout", offset)),
+    stderr: excerptOf(output.stderr, SHOWN_BYTES, (offset) => more("stderr", offset)),
+  };
+  const facts = [
+    `${value.verdict ?? value.status}: ${value.why}`,
+    ...(value.wall_time_secs === null
+      ? []
+      : [`Wall time ${value.wall_time_secs} s, CPU time ${value.cpu_time_secs} s.`]),
+    `Execution ${number} of sandbox ${sandbox_id}.`,
+  ];
+  return { value, texts: [facts.join("\n"), ...outputsOf(value)] };
+}
+
+function notEnded({ background }: Execution, holdMs: number): string {
+  if (background) return "It runs in the background: call sandbox_result with its number for its result.";
+  return `It did not end within ${holdMs / 1000} s and continues: call sandbox_result with its number.`;
+}
+
+function whyPassed({ processesLeft }: Execution): string {
+  return processesLeft
+    ? `The program ended with exit code 0 and left ${processesLeft} processes.`
+    : "The exit code is 0.";
+}
+
+const result = tool({
+  name: "sandbox_result",
+  title: "Get the result of an execution",
+  description:
+    "Returns the result of an execution by its number; waits for its end up to half a minute. With `stream` and `offset`, it returns a page of " +
+    "an output that was too long. It also works after the end of the sandbox.",
+  input: z.strictObject({
+    sandbox_id: id,
+    number: z.int().min(1).describe("Number of the execution, from sandbox_run"),
+    stream: z
+      .enum(["stdout", "stderr"])
+      .optional()
+      .describe("Returns a page of this output of an ended execution instead"),
+    offset: z.int().min(0).optional().describe("First byte of the page; 0 by default"),
+  }),
+  output: z.strictObject({ execution: execution.optional(), page: outputPage.optional() }),
+  isReadOnly: true,
+  isOfSandboxes: true,
+  handler: async ({ sandbox_id, number, stream, offset }, call) => {
+    if (stream === undefined && offset !== undefined)
+      throw clientError("invalidRequest", ["stream", "is required with offset"]);
+    const { caller, dependencies, signal, admit } = call;
+    const { sandboxes } = dependencies.store;
+    const known = await stored({ caller, path: { id: sandbox_id.toLowerCase() } }, call);
+    const running =
+      known.state === "ended" || stream !== undefined
+        ? null
+        : await dependencies.sandboxes.find(known.id, caller.accountId).then(
+            (handle) => handle.execution(number),
+            () => null, // it has ended meanwhile, or another process has it: the store knows the execution
+          );
+    if (running) {
+      const { value, texts } = await shown(running, call, signal);
+      return { value: { execution: value }, texts };
+    }
+    const found = await sandboxes.execution(known.id, caller.accountId, number, stream ? admit : undefined);
+    if (!found) throw clientError("executionNotFound", []);
+    if (stream === undefined) {
+      const { value, texts } = await showExecution(found, call);
+      return { value: { execution: value }, texts };
+    }
+    if (!found.outcome) throw clientError("executionRuns", []);
+    const bytes = found.outcome.output?.[stream] ?? Buffer.alloc(0);
+    const { value, texts } = showPage(known.id, stream, bytes, offset ?? 0);
+    return { value: { page: value }, texts };
+  },
+});
+
+const file = z.strictObject({
+  path: z.string(),
+  type: z.string().describe("`file`, `directory`, `link` or `other`"),
+  bytes: count,
+});
+const toFile = ({ path: at, type, bytes }: FileInfo) => ({ path: at, type, bytes });
+
+const readFile = tool({
+  name: "sandbox_read_file",
+  title: "Read a file of a sandbox",
+  description: `Returns up to ${SHOWN_BYTES} bytes of a text file, from \`offset\` on.`,
+  input: z.strictObject({
+    sandbox_id: id,
+    path,
+    offset: z.int().min(0).optional().describe("First byte of the part; 0 by default"),
+  }),
+  output: z.strictObject({
+    path: z.string(),
+    offset: count,
+    text: z.string().describe("Invalid UTF-8 becomes U+FFFD"),
+    bytes: count.describe("Size of the whole file"),
+    next_offset: count.nullable().describe("Null at the end"),
+  }),
+  isReadOnly: true,
+  isOfSandboxes: true,
+  handler: async ({ sandbox_id, path: wanted, offset = 0 }, call) =>
+    await within(call, sandbox_id, async ({ files }) => {
+      await call.admit(SHOWN_BYTES);
+      const { info, bytes } = await part(files, wanted, offset);
+      const { text, next, title } = textPage(info.path, bytes, offset, info.bytes);
+      return { value: { path: info.path, offset, text, bytes: info.bytes, next_offset: next }, texts: [title, text] };
+    }),
+});
+
+/** A part of a file. An empty part at the end of a file is no error, because an empty file has no other one. */
+async function part(files: SandboxHandle["files"], wanted: string, offset: number) {
+  try {
+    const { info, body } = await files.read(wanted, { from: offset, to: offset + PAGE_BYTES });
+    const chunks: Buffer[] = [];
+    for await (const chunk of body) chunks.push(Buffer.from(chunk));
+    return { info, bytes: Buffer.concat(chunks) };
+  } catch (error) {
+    if (!(error instanceof FileError) || error.code !== "badRange") throw error;
+    const info = await files.stat(wanted, true);
+    if (info.bytes !== offset) throw error;
+    return { info, bytes: Buffer.alloc(0) };
+  }
+}
+
+const writeFile = tool({
+  name: "sandbox_write_file",
+  title: "Write a file of a sandbox",
+  description: "Replaces or creates a file with `text`, or with the bytes of `base64`. Missing directories are made.",
+  input: z.strictObject({
+    sandbox_id: id,
+    path,
+    text: z.string().describe("The whole content").optional(),
+    base64: z.string().describe("The whole content in base64, instead of `text`").optional(),
+    executable: z.boolean().describe("Whether programs may execute it").optional(),
+  }),
+  output: z.strictObject({ path: z.string(), bytes: count }),
+  isReadOnly: false,
+  isOfSandboxes: true,
+  handler: async ({ sandbox_id, path: wanted, text, base64, executable }, call) =>
+    await within(call, sandbox_id, async ({ files }) => {
+      if ((text === undefined) === (base64 === undefined))
+        throw clientError("invalidRequest", ["the arguments", "must have either text or base64"]);
+      const bytes = base64 === undefined ? Buffer.from(text ?? "") : decodeBase64("base64", base64);
+      const body = (async function* () {
+        if (bytes.length > 0) yield bytes;
+      })();
+      const options = { createParents: true, ...(executable !== undefined && { mode: executable ? 0o755 : 0o644 }) };
+      const info = await files.write(wanted, body, options);
+      return { value: { path: info.path, bytes: info.bytes }, texts: [`${info.path}: ${info.bytes} bytes written.`] };
+    }),
+});
+
+const listFiles = tool({
+  name: "sandbox_list_files",
+  title: "List a directory of a sandbox",
+  description: `Lists up to ${MAX_ENTRIES} entries of a directory, by default ${SANDBOX_HOME}.`,
+  input: z.strictObject({
+    sandbox_id: id,
+    path: path.optional(),
+    after: z.string().optional().describe("`next` of the previous page"),
+  }),
+  output: z.strictObject({
+    entries: z.array(file),
+    next: z.string().nullable().describe("Null if there is nothing more"),
+  }),
+  isReadOnly: true,
+  isOfSandboxes: true,
+  handler: async ({ sandbox_id, path: wanted = SANDBOX_HOME, after }, call) =>
+    await within(call, sandbox_id, async ({ files }) => {
+      const { entries, next } = await files.list(wanted, after ?? null, MAX_ENTRIES);
+      const lines = entries.map(({ path: at, type, bytes }) =>
+        type === "file" ? `${at}  ${bytes} bytes` : `${at}  ${type}`,
+      );
+      const more = next === null ? [] : [`There is more: after "${next}".`];
+      return {
+        value: { entries: entries.map(toFile), next },
+        texts: [[...lines, ...more].join("\n") || "It is empty."],
+      };
+    }),
+});
+
+const end = tool({
+  name: "sandbox_end",
+  title: "End a sandbox",
+  description: "Kills all programs of a sandbox and removes its files. The results of its executions remain.",
+  input: z.strictObject({ sandbox_id: id }),
+  output: z.strictObject({
+    sandbox_id: z.uuid(),
+    end_reason: z.enum(SANDBOX_END_REASON_NAMES).nullable(),
+    cleanup_verified: z.boolean().nullable().describe("Whether the kernel confirmed that nothing of it is left"),
+  }),
+  isReadOnly: false,
+  isOfSandboxes: true,
+  handler: async ({ sandbox_id }, call) => {
+    const known = await stored({ caller: call.caller, path: { id: sandbox_id.toLowerCase() } }, call);
+    const ended = known.state === "ended" ? known : await within(call, known.id, (handle) => handle.end());
+    const { id: ofEnded, end_reason, evidence } = toSandboxRecord(ended);
+    const { cleanup_verified } = evidence.teardown;
+    const text = `Sandbox ${ofEnded} has ended: ${end_reason}. ${cleanup_verified ? "Nothing of it is left." : "Its removal was not verified."}`;
+    return { value: { sandbox_id: ofEnded, end_reason, cleanup_verified }, texts: [text] };
+  },
+});
+
+/** The tools for sandboxes. The state is in the service, and not in the connection of the assistant: each call names its sandbox. */
+export const SANDBOX_TOOLS: readonly Tool[] = [create, run, result, readFile, writeFile, listFiles, end];
