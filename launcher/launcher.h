@@ -46,7 +46,7 @@ struct launcher {
 	uint64_t lookup_ns; /* the time of a look-up of a file name before any box has run (supervise/rename-lock.c) */
 };
 
-enum { SLOTS_MAX = 1024, HOLDERS_MAX_NUMBER = 1024, ATTACHED_CONNECTIONS_MAX = 1024, ATTACHED_OF_ONE = 17 };
+enum { SLOTS_MAX = 1024, HOLDERS_MAX_NUMBER = 4096, ATTACHED_CONNECTIONS_MAX = 1024, ATTACHED_OF_ONE = 17 };
 
 static inline size_t notes_size(const struct launcher *l)
 {

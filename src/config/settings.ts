@@ -129,7 +129,7 @@ export const settingsSchema = z.object({
     flag: "--no-park",
     defaultText: "a sixteenth of the memory, at most 1 GiB",
   }),
-  ASSAY_SANDBOXES: setting(wholeNumber(0, 10_000).prefault("0"), {
+  ASSAY_SANDBOXES: setting(wholeNumber(0, 4_096).prefault("0"), {
     description:
       "Largest number of [sandboxes](sandboxes.md) on this machine at the same time. With `0`, the service has none: their routes answer 503. If it is not 0, the service needs a worker of its own.",
   }),
