@@ -15,6 +15,7 @@ import { measureWhole } from "./load/whole.ts";
 import { peerTable } from "./peers/measure.ts";
 import { measurePeers } from "./peers/peers.ts";
 import { type BenchRow, rowTable } from "./row.ts";
+import { measureSandboxes, sandboxTable } from "./sandboxes.ts";
 import { serviceRow } from "./service.ts";
 
 interface BenchFlags extends WorkerFlags {
@@ -38,12 +39,15 @@ export function benchCommand(): Command {
     .addOption(new Option("--instance <name>").hideHelp().makeOptionMandatory())
     .addOption(new Option("--uid-base <number>").hideHelp().makeOptionMandatory())
     .addOption(new Option("--launcher-socket <path>").hideHelp().makeOptionMandatory())
+    .addOption(new Option("--sandboxes <number>").argParser(wholeNumber).hideHelp().default(0))
+    .addOption(new Option("--sandbox-memory <bytes>").argParser(Number).hideHelp().default(0))
     .hook("preAction", endTogether)
     .action(bench)
     .addCommand(serviceCommand())
     .addCommand(peersCommand())
     .addCommand(floodsCommand())
-    .addCommand(echoCommand());
+    .addCommand(echoCommand())
+    .addCommand(sandboxesCommand());
 }
 
 interface PeersFlags extends BenchFlags {
@@ -105,6 +109,47 @@ function echoCommand(): Command {
     });
 }
 
+interface SandboxesFlags extends BenchFlags {
+  readonly data: string;
+  readonly image: string;
+  readonly database?: string;
+  readonly only: readonly string[];
+  readonly quick?: boolean;
+  readonly idle?: number;
+  readonly sandboxes: number;
+  readonly sandboxMemory: number;
+}
+
+/** `assay bench sandboxes`: what a client of sandboxes waits for, next to the targets; bench/README.md explains the rows. */
+function sandboxesCommand(): Command {
+  return new Command("sandboxes")
+    .description(
+      "Measure sandboxes over HTTPS, with durable storage: latency, throughput, idle sandboxes, and what they leave in the kernel, next to the targets.",
+    )
+    .option("--json", "print an array of {name, unit, value, p99, target, reached, floor, note}")
+    .option(
+      "--only <names>",
+      "only rows of the measurements that begin with one of these, such as execute,leaks",
+      names,
+      [],
+    )
+    .option("--quick", "few measurements of each row, to see whether all of them work")
+    .option("--idle <number>", "idle sandboxes at once (default: 2,000, or what the machine admits)", wholeNumber)
+    .option("--database <url>", "PostgreSQL server; the command creates and drops a database on it (default: SQLite)")
+    .action(async (_: unknown, command: Command) => {
+      const {
+        sandboxes,
+        sandboxMemory: memoryBytes,
+        quick = false,
+        ...flags
+      } = command.optsWithGlobals<SandboxesFlags>();
+      const tell = (words: string) => process.stderr.write(`${words}\n`);
+      const built = join(flags.data, "peers");
+      const rows = await measureSandboxes({ ...flags, quick, built, capacity: { sandboxes, memoryBytes }, tell });
+      process.stdout.write(flags.json ? `${JSON.stringify(rows, null, 2)}\n` : `${sandboxTable(rows)}\n`);
+    });
+}
+
 interface ServiceFlags extends BenchFlags {
   readonly database?: string;
   readonly seconds: number;
@@ -151,6 +196,10 @@ function mixList(text: string): LoadMix[] {
     if (!mix) throw new InvalidArgumentError(`must be some of ${MIXES.join(", ")}`);
     return mix;
   });
+}
+
+function names(text: string): string[] {
+  return text.split(",");
 }
 
 function wholeNumbers(text: string): number[] {

@@ -12,6 +12,13 @@ doctor) ;;
 bench)
   chmod 0755 "$instance_dir" # its services have directories in it
   image_in_memory=$(image_bytes)
+  # Each sandbox has one user id of the range. The sum of their limits is more than the memory of the machine: most of them are idle.
+  case "${1-}" in
+  sandboxes)
+    sandboxes=4096
+    ASSAY_SANDBOX_MEMORY=$((sandboxes * 67108864))
+    ;;
+  esac
   use_launcher $((uid_base + 9999)) "$(slots_for "$(nproc)")"
   ;;
 *) use_launcher 0 $(($(nproc) + 1)) ;;
@@ -20,6 +27,7 @@ case $command in
 doctor | bench) set -- --launcher "$launcher.delegated" --image "$image" --instance "$instance" --uid-base "$uid_base" "$@" ;;
 esac
 [ "$command" != doctor ] || set -- --image-bytes "$(image_bytes)" "$@"
+[ "$sandboxes" -eq 0 ] || set -- --sandboxes "$sandboxes" --sandbox-memory "$ASSAY_SANDBOX_MEMORY" "$@"
 case $command in run | judge | problems | bench) set -- --launcher-socket "$socket" "$@" ;; esac
 run_as_root "$command" --data "$data" "$@"
 exit "$processes_status"

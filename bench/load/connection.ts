@@ -60,7 +60,12 @@ export class LoadConnection {
     this.#socket?.removeAllListeners("close").destroy();
   }
 
-  ask(method: "GET" | "POST", path: string, body?: Buffer): Promise<Answer> {
+  /** Whether the service has not closed it. */
+  get alive(): boolean {
+    return this.#socket !== null && !this.#socket.destroyed && !this.#socket.readableEnded;
+  }
+
+  ask(method: "GET" | "POST" | "PUT" | "DELETE", path: string, body?: Buffer): Promise<Answer> {
     const type = body ? `content-type: application/json\r\ncontent-length: ${body.length}\r\n` : "";
     const head = `${method} ${path} HTTP/1.1\r\nhost: localhost\r\nx-api-key: ${this.#key}\r\n${type}\r\n`;
     return new Promise((resolve, reject) => {

@@ -3,7 +3,11 @@ import { chownSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync,
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { createAccount } from "../../src/admin/accounts.ts";
 import { createKey } from "../../src/admin/keys.ts";
+import { setTier } from "../../src/admin/tiers.ts";
+import type { ProfileName } from "../../src/domain/limits.ts";
+import type { SandboxAllowance } from "../../src/store/access/types.ts";
 import { openStore } from "../../src/store/open.ts";
 import type { BenchDatabase } from "./database.ts";
 import type { LoadPlan, LoadResult } from "./generator.ts";
@@ -109,8 +113,16 @@ export interface Serving {
   readonly stop: () => Promise<void>;
 }
 
-/** Starts a service like `assay serve`: in a process of its own, as a user without privileges, with HTTPS and a log line for each request. */
-export async function startServing(place: Place, there: BenchDatabase, sandbox: Sandbox): Promise<Serving> {
+/**
+ * Starts a service like `assay serve`: in a process of its own, as a user without privileges, with HTTPS and a log line for each request.
+ * @param settings further variables of its environment.
+ */
+export async function startServing(
+  place: Place,
+  there: BenchDatabase,
+  sandbox: Sandbox,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Serving> {
   const log = join(place.directory, `log-${services++}`);
   const where = ["--data", place.directory, "--listen", "127.0.0.1:0", "--launcher-socket", sandbox.socket];
   const database = there.database.kind === "postgres" ? ["--database", there.database.url] : [];
@@ -118,7 +130,13 @@ export async function startServing(place: Place, there: BenchDatabase, sandbox: 
   const args = [MAIN, "serve", ...where, ...database, "--workers", String(sandbox.workers)];
   const { ASSAY_PARK_BYTES: given } = process.env; // 0 measures without runtimes that wait
   const park = sandbox.kind === "no-op" ? { ASSAY_PARK_BYTES: "0" } : given && { ASSAY_PARK_BYTES: given };
-  const env = { PATH: process.env.PATH, NODE_OPTIONS: process.env.NODE_OPTIONS, ASSAY_DRAIN_MS: "0", ...park };
+  const env = {
+    PATH: process.env.PATH,
+    NODE_OPTIONS: process.env.NODE_OPTIONS,
+    ASSAY_DRAIN_MS: "0",
+    ...park,
+    ...settings,
+  };
   const child = spawn(process.execPath, args, { stdio: ["ignore", out, out], env });
   const deadline = performance.now() + START_MS;
   for (;;) {
@@ -134,13 +152,26 @@ export async function startServing(place: Place, there: BenchDatabase, sandbox: 
 
 let services = 0;
 
-/** Creates keys by the normal administration, in one account. */
-export async function makeKeys(there: BenchDatabase, amount: number, account = "bench"): Promise<string[]> {
+/** Creates keys by the normal administration, in one account. @param allowance of a tier of its own, for sandboxes. */
+export async function makeKeys(
+  there: BenchDatabase,
+  amount: number,
+  account = "bench",
+  {
+    profiles = ["judge"],
+    allowance,
+  }: { readonly profiles?: readonly ProfileName[]; readonly allowance?: SandboxAllowance } = {},
+): Promise<string[]> {
   const store = await openStore({ database: there.database });
   try {
+    if (allowance) {
+      const tier = `bench-${account}`;
+      await setTier(store, { name: tier, ...LIMITS, ...allowance }, "bench");
+      await createAccount(store, { name: account, tier }, "bench");
+    }
     const keys: string[] = [];
     for (let at = 0; at < amount; at++) {
-      const { key } = await createKey(store, { name: `bench ${at}`, account, ...LIMITS, profiles: ["judge"] }, "bench");
+      const { key } = await createKey(store, { name: `bench ${at}`, account, ...LIMITS, profiles }, "bench");
       keys.push(key);
     }
     return keys;

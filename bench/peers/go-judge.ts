@@ -46,8 +46,12 @@ function findGo(): string | undefined {
     });
 }
 
-/** Starts go-judge with its default settings on the programs of the image. */
-export async function startGoJudge(program: string, rootfs: string, directory: string): Promise<Judge> {
+/** Starts go-judge with its default settings on the programs of the image. `execute` runs one program, and needs its success. */
+export async function startGoJudge(
+  program: string,
+  rootfs: string,
+  directory: string,
+): Promise<Judge & { readonly execute: (args: readonly string[]) => Promise<void> }> {
   const configuration = join(directory, "go-judge.yaml");
   writeFileSync(configuration, mounts(rootfs));
   const port = await freePort();
@@ -67,6 +71,10 @@ export async function startGoJudge(program: string, rootfs: string, directory: s
       return { judge: (work) => judge(asker(port, agent), work), close: () => agent.destroy() };
     },
     cpuMs: () => null,
+    execute: async (args) => {
+      const { result, text } = await run(ask, { args, copyIn: {} });
+      if (result.status !== "Accepted") throw new Error(`go-judge did not execute ${args[0]}: ${text.slice(0, 500)}`);
+    },
     stop: () => {
       child.kill("SIGTERM");
       return ended;

@@ -1,0 +1,94 @@
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { tree } from "../load/processes.ts";
+
+/** The fields of /proc/meminfo that are memory of the kernel. */
+const KERNEL = ["Slab", "KernelStack", "PageTables", "Percpu"] as const;
+const CGROUPS = "/sys/fs/cgroup";
+
+/** What the kernel has of a service and its sandboxes. */
+export interface Counted {
+  readonly kernel_memory: number;
+  readonly cgroups: number;
+  readonly namespaces: number;
+  readonly mounts: number;
+  readonly descriptors: number;
+}
+
+export interface Growth {
+  readonly name: keyof Counted;
+  readonly from: number;
+  readonly to: number;
+  readonly percent: number;
+}
+
+function field(text: string, name: string): number {
+  return 1_024 * Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0);
+}
+
+/** Reads counts. They are of the whole machine where the kernel has no others, so nothing else may run on it. */
+export const Counts = {
+  /** @param pids of the processes whose mounts and descriptors, with those of their descendants, are counted. */
+  read(pids: readonly number[]): Counted {
+    writeFileSync("/proc/sys/vm/drop_caches", "2"); // objects that nobody uses are no leak
+    const meminfo = readFileSync("/proc/meminfo", "utf8");
+    const all = tree(pids);
+    const sum = (of: (pid: number) => number) => all.reduce((total, pid) => total + of(pid), 0);
+    return {
+      kernel_memory: KERNEL.reduce((total, name) => total + field(meminfo, name), 0),
+      cgroups: directories(CGROUPS),
+      namespaces: namespaces(),
+      mounts: sum((pid) => lines(`/proc/${pid}/mountinfo`)),
+      descriptors: sum((pid) => entries(`/proc/${pid}/fd`).length),
+    };
+  },
+
+  residentBytes: (pid: number): number => field(readFileSync(`/proc/${pid}/status`, "utf8"), "VmRSS"),
+
+  availableBytes: (): number => field(readFileSync("/proc/meminfo", "utf8"), "MemAvailable"),
+};
+
+export function growth(before: Counted, after: Counted): Growth[] {
+  return (Object.keys(before) as (keyof Counted)[]).map((name) => {
+    const [from, to] = [before[name], after[name]];
+    return { name, from, to, percent: Number(((100 * (to - from)) / Math.max(1, from)).toFixed(2)) };
+  });
+}
+
+/** How many control groups there are, in all hierarchies. */
+function directories(path: string): number {
+  let amount = 0;
+  for (const one of readdirSync(path, { withFileTypes: true }))
+    if (one.isDirectory()) amount += 1 + directories(join(path, one.name));
+  return amount;
+}
+
+/** How many namespaces the processes of the machine are in. */
+function namespaces(): number {
+  const found = new Set<string>();
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name)))
+    for (const name of entries(`/proc/${pid}/ns`)) {
+      try {
+        found.add(readlinkSync(`/proc/${pid}/ns/${name}`));
+      } catch {
+        // the process has ended
+      }
+    }
+  return found.size;
+}
+
+function entries(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return []; // the process has ended
+  }
+}
+
+function lines(path: string): number {
+  try {
+    return readFileSync(path, "utf8").split("\n").length;
+  } catch {
+    return 0; // the process has ended
+  }
+}

@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { growth } from "../../../bench/sandboxes/counts.ts";
+import { admittedSandboxes, type SandboxRow, sandboxTable, unmeasured } from "../../../bench/sandboxes.ts";
+
+test("a growth is in percent of the first count, and may be negative", () => {
+  const before = { kernel_memory: 1_000, cgroups: 200, namespaces: 0, mounts: 10, descriptors: 50 };
+  const after = { kernel_memory: 1_015, cgroups: 199, namespaces: 1, mounts: 10, descriptors: 51 };
+  assert.deepEqual(
+    growth(before, after).map(({ name, percent }) => [name, percent]),
+    [
+      ["kernel_memory", 1.5],
+      ["cgroups", -0.5],
+      ["namespaces", 100],
+      ["mounts", 0],
+      ["descriptors", 2],
+    ],
+  );
+});
+
+test("as many idle sandboxes are measured as a quarter of the memory admits", () => {
+  assert.equal(admittedSandboxes(2_000, 3, 24_000), 2_000);
+  assert.equal(admittedSandboxes(2_000, 3, 1_200), 100);
+  assert.equal(admittedSandboxes(2_000, 3, 1), 1);
+});
+
+test("the table has each figure next to its target, and the reason of one that was not measured", () => {
+  const measured: SandboxRow = {
+    ...{ name: "execute_true", unit: "ms", value: 2.3456, p99: 7, target: "3 / 8 ms", reached: true, note: null },
+    floor: { name: "spawn", value: 1.5, p99: 2 },
+  };
+  const [, first, second] = sandboxTable([measured, unmeasured("snapshot", "not yet", "250 ms")]).split("\n");
+  assert.match(first ?? "", /^execute_true +2\.35 \/ 7 ms +3 \/ 8 ms +yes +spawn: 1\.5 \/ 2 +$/);
+  assert.match(second ?? "", /^snapshot +– +250 ms +– +– +not yet$/);
+});
