@@ -5,7 +5,6 @@ import { FOREIGN_ROUTES } from "../compat/routes.ts";
 import { type Config, ConfigError } from "../config.ts";
 import { Conversations } from "../conversation/conversations.ts";
 import type { Meter } from "../domain/meter.ts";
-import type { Sealer } from "../domain/sealer.ts";
 import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
 import { StatsAggregator } from "../history/stats-aggregator.ts";
 import type { DashboardDependencies } from "../http/dashboard/dependencies.ts";

@@ -411,7 +411,12 @@ test("the next process takes sandboxes over, with their environment, numbers, cl
     ],
   );
 
-  const next = keeperOf(t, { engine, store, worker: "next", capacity: { sandboxes: 8, memoryBytes: 4096 * MIB, cpus: 1 } });
+  const next = keeperOf(t, {
+    engine,
+    store,
+    worker: "next",
+    capacity: { sandboxes: 8, memoryBytes: 4096 * MIB, cpus: 1 },
+  });
   await next.takeOver();
   assert.deepEqual([next.counts().held.sandboxes, next.counts().held.memoryBytes], [2, 1024 * MIB]);
   assert.deepEqual(

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Page } from "playwright-core";
-import { HeldSandbox, SANDBOXES_SOCKET } from "../../../src/sandbox/held-sandbox.ts";
+import { sandboxesOf } from "../../../src/sandbox/held-sandbox.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { keeperOf } from "../../support/sandboxes/keeper.ts";
 import { HANGS_MS } from "./browser.ts";
@@ -32,12 +31,11 @@ async function untilScreen(page: Page, wanted: RegExp): Promise<void> {
 }
 
 test("a person works in a real sandbox: a shell in the page, its files, and what it used", async (t) => {
-  const socketPath = join(dirname(launcher.socket), SANDBOXES_SOCKET);
   const { page, club, go, complaints } = await inside(t, {
     sandboxesOver: (store) =>
       keeperOf(t, {
         store,
-        engine: { hold: (limits) => HeldSandbox.hold(socketPath, limits) },
+        engine: sandboxesOf(launcher.socket),
         capacity: { sandboxes: 2, memoryBytes: 1024 * MIB, cpus: 2 },
       }),
   });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
@@ -13,7 +13,7 @@ import {
   type SandboxRequest,
 } from "../../../src/domain/sandboxes/sandbox.ts";
 import { newSnapshot } from "../../../src/domain/sandboxes/snapshot.ts";
-import { HeldSandbox, SANDBOXES_SOCKET } from "../../../src/sandbox/held-sandbox.ts";
+import { sandboxesOf } from "../../../src/sandbox/held-sandbox.ts";
 import type { SandboxKeeper } from "../../../src/worker/sandboxes/keeper.ts";
 import { SnapshotStore } from "../../../src/worker/sandboxes/snapshot-store.ts";
 import { Snapshots } from "../../../src/worker/sandboxes/snapshots.ts";
@@ -46,10 +46,9 @@ before(async () => {
     bytes: 256 * MIB,
     log: pino({ level: "silent" }),
   });
-  const socketPath = join(dirname(launcher.socket), SANDBOXES_SOCKET);
   keeper = newKeeper({
     store: temporary.store,
-    engine: { hold: (limits) => HeldSandbox.hold(socketPath, limits) },
+    engine: sandboxesOf(launcher.socket),
     capacity: { sandboxes: 8, memoryBytes: 4096 * MIB, cpus: 1 },
     snapshots,
   });
