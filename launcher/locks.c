@@ -156,15 +156,16 @@ static int attach_ranges(const struct btf_wanted *w, const struct maps *m, struc
 	return attach_to("posix_lock_inode", code, sizeof code / sizeof *code, f);
 }
 
-/* An open file has one record or none, so the program looks only at the request and its result. R6: the inode; R8: records of the open file. */
+/*
+ * An open file has one record or none, so the program looks only at the request and its result. A request that fails, or waits and is reported again, has
+ * removed the record of the same open file: another kind of lock is a new one. R6: the inode; R8: records of the open file.
+ */
 static int attach_whole(const struct btf_wanted *w, const struct maps *m, struct failure *f)
 {
 	const struct bpf_insn code[] = {
 		GET(BPF_DW, R6, R1, 0),
 		GET(BPF_DW, R9, R1, 8),
-		GET(BPF_DW, R1, R1, 16),
-		IF(BPF_JNE, R1, 0, OUT), /* the call has failed, or waits and is reported again */
-		SET(R7, 0),
+		GET(BPF_DW, R7, R1, 16),
 		READ_AT(R9, w[LOCK_FILE].found, 8),
 		GET(BPF_DW, R1, FP, CELL),
 		PUT(BPF_DW, FP, KEY, R1),
@@ -173,7 +174,7 @@ static int attach_whole(const struct btf_wanted *w, const struct maps *m, struct
 		FIND(m->known, KEY),
 		COPY(R9, R0),
 		IF(BPF_JEQ, R8, F_UNLCK, NEXT),
-		SET(R8, 1),
+		IF(BPF_JNE, R7, 0, NEXT),
 		IF(BPF_JNE, R9, 0, OUT),
 		FIND_SANDBOX(m, w),
 		LABEL(COUNT),

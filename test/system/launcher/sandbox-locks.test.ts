@@ -138,6 +138,23 @@ while at < 8000:
       assert.equal(await output(other, "flock -n lock echo works"), "works\n");
     });
 
+  test("are counted exactly, also if a lock is changed into another kind in vain", async () => {
+    const source = `
+import fcntl, os
+for i in range(6000):
+  a, b = open('x', 'w'), open('x', 'w')
+  fcntl.flock(a, fcntl.LOCK_SH); fcntl.flock(b, fcntl.LOCK_SH)
+  try: fcntl.flock(b, fcntl.LOCK_EX | fcntl.LOCK_NB)
+  except BlockingIOError: pass
+  fcntl.flock(a, fcntl.LOCK_UN)
+  b.close(); a.close()
+  c = open('x', 'w'); fcntl.lockf(c, fcntl.LOCK_EX, 5, i); fcntl.lockf(c, fcntl.LOCK_UN, 1, i + 2); c.close()
+kept = [open('x', 'w') for i in range(900)]
+for f in kept: fcntl.flock(f, fcntl.LOCK_SH)
+print('lives')`;
+    assert.equal(await output(slot, python(source)), "lives\n");
+  });
+
   test("of a flood end the programs of no other sandbox, nor those that wait", async () => {
     const neighbour = await hold(launcher);
     const its = await neighbour.attach();

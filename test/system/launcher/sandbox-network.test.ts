@@ -241,6 +241,15 @@ def rounds(n, which):
 threads = [threading.Thread(target=rounds, args=(200, i)) for i in range(4)]
 for t in threads: t.start()
 for t in threads: t.join()
+for i in range(100): # version 6, with a listener that ends before its connections
+  l, s = socket.create_server(('::1', 0), family=socket.AF_INET6), socket.socket(socket.AF_INET6)
+  s.connect(l.getsockname()); a = l.accept()[0] if i % 2 else None
+  l.close(); s.close()
+  if a: a.close()
+full = socket.create_server(('127.0.0.1', 0), backlog=0)
+for i in range(300): # the queue is full: connections that do not come about
+  s = socket.socket(); s.setblocking(False); s.connect_ex(full.getsockname()); s.close()
+full.close()
 for i in range(50): # to itself: one end
   s = socket.socket(); s.bind(('127.0.0.1', 0))
   try: s.connect(s.getsockname())
@@ -250,6 +259,58 @@ server.close()`;
     await output(slot, python(source));
     const report = await slot.run(execution([...python(FILL), "1000", "open"], { stdin: Buffer.from("\n") }));
     assert.equal(report.stdout.toString(), `${ENDS / 2} 105\n`, described(report));
+  });
+
+  test("are limited in number for processes that connect at the same time", async () => {
+    const source = `
+import os, socket, time
+server = socket.create_server(('127.0.0.1', 0), backlog=128)
+other = socket.create_server(('127.0.0.1', 0), backlog=128)
+r, w = os.pipe(); begin = time.monotonic() + .5
+for n in range(40):
+  if os.fork() == 0:
+    kept = []
+    while time.monotonic() < begin: pass
+    try:
+      while True: s = socket.socket(); s.connect((server if n % 2 else other).getsockname()); kept.append(s)
+    except OSError: pass
+    os.write(w, bytes([len(kept)])); time.sleep(1); os._exit(0)
+counts = b''
+while len(counts) < 40: counts += os.read(r, 40)
+print(sum(counts))`;
+    const connections = Number(await output(slot, python(source)));
+    assert.ok(connections >= ENDS / 2 - 4 && connections <= ENDS / 2 + 4, `${connections} connections`);
+  });
+
+  test("are counted for the sandbox also when the execution that has made them has ended", async () => {
+    const keep = python(`
+import os, socket
+server = socket.socket(socket.AF_UNIX); server.bind('\\0keeper'); server.listen(); print('ready', flush=True)
+for turn in range(6):
+  c = server.accept()[0]; fds = []
+  while len(fds) < 60: fds += socket.recv_fds(c, 1, 60)[1]
+  c.close()
+  if turn % 2: [os.close(fd) for fd in fds]; [os.close(fd) for fd in held]
+  held = fds
+server.accept()`);
+    const give = python(`
+import socket
+s = socket.socket(socket.AF_UNIX); s.connect('\\0keeper')
+l = socket.create_server(('127.0.0.1', 0), backlog=128); made = [l]
+for i in range(20): c = socket.create_connection(l.getsockname()); made += [c, l.accept()[0]]
+for i in range(19): made.append(socket.socket())
+socket.send_fds(s, [b'x'], [m.fileno() for m in made]); s.recv(1)`);
+    let given: Promise<void> | undefined;
+    const keeping = slot.run(execution(keep, { live: true, limits: { wallMs: 60_000 } }), () => {
+      given ??= (async () => {
+        for (let turn = 0; turn < 6; turn++) await output(other, give);
+        const all = await other.run(execution([...python(FILL), "10", "open"], { stdin: Buffer.from("\n") }));
+        assert.equal(all.stdout.toString(), `${ENDS / 2} 105\n`, described(all));
+        await output(other, python("import socket; socket.socket(socket.AF_UNIX).connect('\\0keeper')"));
+      })();
+    });
+    await keeping;
+    await given;
   });
 
   test("belong to one sandbox", async () => {
