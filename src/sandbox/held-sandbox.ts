@@ -75,6 +75,8 @@ export interface ExecutionStep {
   readonly paced: boolean;
   /** Whether the program runs between `freeze` and `thaw`, and only then. */
   readonly whileFrozen?: boolean;
+  /** The most memory of the kernel, such as for files; by default a part of the memory limit (kernelBytes() in step.ts). */
+  readonly kernelBytes?: number;
 }
 
 /** The report of an execution. */
@@ -690,7 +692,7 @@ export class AttachedSlot {
       ...decodeReport(this.#connection.hello, entries, torn, output),
       inSandbox: true,
       cpuLimitUsec: limits.cpuMs * 1e3,
-      kernelLimitBytes: kernelBytes(limits),
+      kernelLimitBytes: running.step.kernelBytes ?? kernelBytes(limits),
       walkableLimitBytes: walkableBytes(limits),
       spentMs: { run: atMs - running.startedMs, teardown: performance.now() - atMs },
       processesLeft: entries.optionalInt("PROCESSES_LEFT") ?? 0,
@@ -745,6 +747,7 @@ export function encodeExecution(step: ExecutionStep, token: Buffer, sandbox: Pic
   frame.bytes("STDIN", isLive(step) ? Buffer.alloc(0) : step.stdin).bytes("SANDBOX", token);
   const own: Partial<Record<KeyName, number>> = {
     PROCESSES_RLIMIT: Math.min(MAX_PROCESSES_RLIMIT, sandbox.processes + PROCESS_RLIMIT_ABOVE),
+    ...(step.kernelBytes !== undefined && { KERNEL_BYTES: step.kernelBytes }),
   };
   for (const { name, of } of LIMIT_ENTRIES) frame.int(name, own[name] ?? of(step.limits) ?? UNLIMITED);
   if (step.cwd !== null) frame.bytes("CWD", step.cwd);

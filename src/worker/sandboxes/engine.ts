@@ -75,6 +75,8 @@ export interface BoxStep {
   readonly paced: boolean;
   /** Whether the step runs between `freeze` and `thaw`, and only then. */
   readonly whileFrozen?: boolean;
+  /** The most memory of the kernel, such as for files; by default a part of the memory limit. */
+  readonly kernelBytes?: number;
 }
 
 export type BoxReport = StepReport & {

@@ -3,7 +3,7 @@ import type { SandboxLimits } from "../../domain/sandboxes/sandbox.ts";
 import { FileClient } from "../../files/client.ts";
 import type { FileProgram } from "../../files/program.ts";
 import type { Taken } from "./attachments.ts";
-import type { HeldBox } from "./engine.ts";
+import type { BoxStep, HeldBox } from "./engine.ts";
 import type { TakeBytes } from "./snapshot-store.ts";
 import { BASE_ENV, limitsOf } from "./steps.ts";
 
@@ -30,7 +30,8 @@ const PROGRAM = "/opt/assay/files";
 
 /** The files of a sandbox. Requests run as executions of the file program, with the rights and the limits of the programs of the sandbox. */
 export function filesOf(options: FilesOptions): SandboxFileClient {
-  const client = new FileClient(() => start(options));
+  const { take, limits, use } = options;
+  const client = new FileClient(() => start({ take, limits, use }));
   return { files: whileRunning(client, options.mustRun), close: () => client.close(), endIdle: () => client.endIdle() };
 }
 
@@ -89,7 +90,9 @@ async function alone<T>(
     const attached = await box.attach();
     return { box: attached, give: () => attached.close() };
   };
-  const client = new FileClient(() => start({ take, limits, use: () => () => {}, whileFrozen }));
+  // One program makes all the files that many executions have made, and each of them had its share of the kernel's memory.
+  const own = { whileFrozen, kernelBytes: limits.memoryBytes };
+  const client = new FileClient(() => start({ take, limits, use: () => () => {}, ...own }));
   try {
     return await request(client);
   } finally {
@@ -97,9 +100,9 @@ async function alone<T>(
   }
 }
 
-type StartOptions = Pick<FilesOptions, "take" | "limits" | "use"> & { readonly whileFrozen?: boolean };
+type StartOptions = Pick<FilesOptions, "take" | "limits" | "use"> & Pick<BoxStep, "whileFrozen" | "kernelBytes">;
 
-async function start({ take, limits, use, whileFrozen = false }: StartOptions): Promise<FileProgram> {
+async function start({ take, limits, use, ...own }: StartOptions): Promise<FileProgram> {
   const taken = await take();
   const done = use();
   const output = new Handover();
@@ -114,7 +117,7 @@ async function start({ take, limits, use, whileFrozen = false }: StartOptions): 
       terminal: null,
       leaveProcesses: false,
       paced: true,
-      whileFrozen,
+      ...own,
     },
     // The program says nothing on standard error; another program in its place may, and waits for ever.
     (stream, bytes) => (stream === "stdout" ? output.give(bytes) : undefined),

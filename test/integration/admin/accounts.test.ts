@@ -70,7 +70,13 @@ onEachDatabase((temporaryStore) => {
     }
     for (const change of [{ sandboxes: 0 }, { sandboxMemoryBytes: 0.5 }, { executions: 1e9 }])
       await assert.rejects(setTier(store, { ...tier, ...change }, "alice"), AdminError);
-    const allowance = { sandboxes: 10, sandboxMemoryBytes: 4_294_967_296, executions: 16 };
+    const allowance = {
+      sandboxes: 10,
+      sandboxMemoryBytes: 4_294_967_296,
+      executions: 16,
+      snapshots: 20,
+      snapshotBytes: 4 * 2 ** 30,
+    };
     assert.deepEqual(await listTiers(store), [{ ...tier, ...allowance }]);
   });
 

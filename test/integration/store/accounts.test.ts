@@ -3,7 +3,13 @@ import { test } from "node:test";
 import { addKey, onEachDatabase, START_MS } from "../../support/store/temporary.ts";
 
 /** The limits of sandboxes of a tier that states none. */
-const SANDBOX_ALLOWANCE = { sandboxes: 10, sandboxMemoryBytes: 4_294_967_296, executions: 16 };
+const SANDBOX_ALLOWANCE = {
+  sandboxes: 10,
+  sandboxMemoryBytes: 4_294_967_296,
+  executions: 16,
+  snapshots: 20,
+  snapshotBytes: 4 * 2 ** 30,
+};
 
 onEachDatabase((temporaryStore) => {
   test("concurrent requests create an account once, with one audit entry", async (t) => {

@@ -39,6 +39,7 @@ const NOT_KEPT = [
   "live_output",
   "sessions",
   "invitations",
+  "snapshots",
 ];
 
 async function linesOf(store: Store): Promise<string[]> {
