@@ -65,7 +65,8 @@ async function addSandbox(store: Store, key: { readonly keyId: string; readonly 
   } as const;
   const ended = { ...execution, status: "completed", completedAtMs: 4, outcome } as const;
   await store.sandboxes.endExecution({ execution: ended, drop: [] });
-  await store.sandboxes.end(sandbox.id, "w", { reason: "client", endedAtMs: 5, evidence: null });
+  const usage = [{ atMs: 3, cpuUsec: 1_000, memoryBytes: 4_096, processes: 1, diskBytes: 2 }];
+  await store.sandboxes.end(sandbox.id, "w", { reason: "client", endedAtMs: 5, evidence: null, usage });
 }
 
 /** Fills every table, with non-text bytes, a rotated key, and work in every state. */

@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+<<<<<<< ours
 import type { Page } from "playwright-core";
 import { sandboxesOf } from "../../../src/sandbox/held-sandbox.ts";
+=======
+import { HeldSandbox, SANDBOXES_SOCKET } from "../../../src/sandbox/held-sandbox.ts";
+>>>>>>> theirs
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { keeperOf } from "../../support/sandboxes/keeper.ts";
-import { HANGS_MS } from "./browser.ts";
 import { inside } from "./inside.ts";
 import { pageActions } from "./page-actions.ts";
+import { untilScreen } from "./terminal-screen.ts";
 
 const MIB = 1_048_576;
 let launcher: Launcher;
@@ -18,17 +22,6 @@ before(async () => {
 after(async () => {
   assert.equal(await launcher.stop(), 0, launcher.stderr());
 });
-
-async function untilScreen(page: Page, wanted: RegExp): Promise<void> {
-  const until = performance.now() + HANGS_MS;
-  for (;;) {
-    const rows = await page.locator(".xterm-rows > div").allTextContents();
-    const shown = rows.map((row) => row.replaceAll("\u00a0", " ").trimEnd()).join("\n");
-    if (wanted.test(shown)) return;
-    assert.ok(performance.now() < until, shown);
-    await page.waitForTimeout(50);
-  }
-}
 
 test("a person works in a real sandbox: a shell in the page, its files, and what it used", async (t) => {
   const { page, club, go, complaints } = await inside(t, {
@@ -58,8 +51,8 @@ test("a person works in a real sandbox: a shell in the page, its files, and what
     await type("clear; until [ $(stty size | cut -d' ' -f2) -lt 90 ]; do sleep 0.1; done; echo narrow");
     await untilScreen(page, /^narrow$/m);
     await page.setViewportSize(before);
-    await type("clear; sleep 1000");
-    await untilScreen(page, /sleep 1000/);
+    await type("clear; echo asleep; sleep 1000");
+    await untilScreen(page, /^asleep$/m);
     await page.keyboard.press("Control+c");
     await type("echo status $?");
     await untilScreen(page, /^status 130$/m);
@@ -79,6 +72,23 @@ test("a person works in a real sandbox: a shell in the page, its files, and what
       await untilScreen(page, /^left less$/m);
     },
   );
+
+  await t.test("a flood, and bytes that are no text, leave the page and the shell usable", async () => {
+    const title = await page.title();
+    await type("clear; yes | head -c 6000000; clear; echo flooded");
+    await untilScreen(page, /^flooded$/m);
+    await type("yes");
+    await untilScreen(page, /^y\ny\ny$/m);
+    await page.keyboard.press("Control+c");
+    await type("echo status $?");
+    await untilScreen(page, /^status 130$/m);
+    // The seed is fixed, so that a failure comes again.
+    await type("python3 -c 'import random,sys; random.seed(7); sys.stdout.buffer.write(random.randbytes(200000))'");
+    await type("reset; echo usable");
+    await untilScreen(page, /^usable$/m);
+    assert.equal(await page.title(), title);
+    assert.equal(page.context().pages().length, 2);
+  });
 
   await t.test("files that it makes are in the directory, and uploaded ones in the shell", async () => {
     await type("mkdir made; printf 'some text\\n' > made/note.txt; ln -s /etc/passwd made/link; echo done >/dev/tty");

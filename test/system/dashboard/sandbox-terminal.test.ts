@@ -2,29 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Page, WebSocketRoute } from "playwright-core";
 import { MemorySandboxes } from "../../support/http/memory-sandboxes.ts";
-import { HANGS_MS } from "./browser.ts";
 import { inside } from "./inside.ts";
 import { looksGood, pageActions } from "./page-actions.ts";
-
-/** What the terminal shows, as lines without trailing spaces. */
-async function screen(page: Page): Promise<string> {
-  const rows = await page.locator(".xterm-rows > div").allTextContents();
-  return rows.map((row) => row.replaceAll("\u00a0", " ").trimEnd()).join("\n");
-}
+import { screen, untilScreen } from "./terminal-screen.ts";
 
 /** The name of the element that has the focus. */
 function focused(page: Page): Promise<string> {
   return page.evaluate("document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent");
-}
-
-async function untilScreen(page: Page, wanted: string | RegExp): Promise<void> {
-  const until = performance.now() + HANGS_MS;
-  for (;;) {
-    const shown = await screen(page);
-    if (typeof wanted === "string" ? shown.includes(wanted) : wanted.test(shown)) return;
-    assert.ok(performance.now() < until, shown);
-    await page.waitForTimeout(50);
-  }
 }
 
 test("a terminal in the page: keys, sizes, hostile output, a lost connection, the way out by keyboard, and the end", async (t) => {
