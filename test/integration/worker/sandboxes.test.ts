@@ -101,6 +101,49 @@ test("a sandbox runs when it was created, executions have numbers and records, a
   await assert.rejects(handle(sandbox), refusedAs("sandboxEnded", { reason: "client" }));
 });
 
+test("no program starts before its execution is stored, and none that is not stored", async (t) => {
+  const { store, engine, create, handle } = await started(t);
+  const living = await handle(await create());
+  const begin = store.sandboxes.begin;
+  const [asked, may] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  store.sandboxes.begin = async (...args) => {
+    asked.resolve();
+    await may.promise;
+    return await begin(...args);
+  };
+  const [box] = engine.boxes;
+  const attach = box?.attach.bind(box);
+  assert.ok(box && attach);
+  let runs = 0;
+  box.attach = async () => {
+    const attached = await attach();
+    const run = attached.run.bind(attached);
+    attached.run = (...args) => {
+      runs++;
+      return run(...args);
+    };
+    return attached;
+  };
+  const waiting = living.execute(shellRequest("hello"), { isAwaited: true });
+  await asked.promise;
+  await sleep(50);
+  assert.equal(runs, 0);
+  may.resolve();
+  const running = await waiting;
+  await running.confirm();
+  assert.equal((await running.ended).outcome?.result.verdict, "AC");
+  assert.equal(runs, 1);
+  store.sandboxes.begin = () => Promise.resolve("revoked");
+  await assert.rejects(living.execute(shellRequest("hello")), refusedAs("keyRevoked"));
+  store.sandboxes.begin = () => Promise.resolve("suspended");
+  await assert.rejects(living.execute(shellRequest("hello")), refusedAs("accountSuspended"));
+  store.sandboxes.begin = () => Promise.reject(new Error("no disk"));
+  await assert.rejects(living.execute(shellRequest("hello")), /no disk/);
+  store.sandboxes.begin = begin;
+  assert.equal((await (await living.execute(shellRequest("hello"))).ended).outcome?.result.verdict, "AC");
+  assert.equal(runs, 2);
+});
+
 test("another account, an unknown id and another process find no sandbox", async (t) => {
   const { keeper, store, create } = await started(t);
   const sandbox = await create();
