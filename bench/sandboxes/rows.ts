@@ -243,7 +243,7 @@ async function pauses({ agent, times }: Bench): Promise<SandboxRow[]> {
     paused.push(await timed(() => agent.ask("POST", `${sandbox}/pause`, 200)));
     resumed.push(await timed(() => agent.ask("POST", `${sandbox}/resume`, 200)));
   }
-  const note = "with a process, and durable";
+  const note = "with a process, and stored";
   return [spread("pause", paused, [1, 1], { note }), spread("resume", resumed, [1, 1], { note })];
 }
 

@@ -1,4 +1,4 @@
-import { type Kysely, sql } from "kysely";
+import { type Kysely, sql, type Transaction } from "kysely";
 import type { Execution } from "../../domain/sandboxes/execution.ts";
 import type { Sandbox } from "../../domain/sandboxes/sandbox.ts";
 import { decodeUsage, type UsageSample } from "../../domain/sandboxes/usage.ts";
@@ -64,12 +64,22 @@ export function sandboxStore({ db, abilities }: Database, transactions: Transact
     notifications: (notifications) => notifications,
   });
   return {
+    /**
+     * Stores a sandbox. Only the next update of it waits for the disk, because nobody hears of it before it runs, unless another process
+     * answers a repeated request.
+     */
     create(created: NewSandboxRow): Promise<Created> {
-      return transactions.run((trx) => createSandbox(trx, abilities, created, now()));
+      const work = (trx: Transaction<Schema>) => createSandbox(trx, abilities, created, now());
+      const isHeardOf = created.idempotency !== null && !abilities.oneWriter;
+      return isHeardOf ? transactions.run(work) : transactions.runUnflushed(work);
     },
 
-    /** @returns the sandbox as it is now; null if it has ended, or another worker has it. */
-    update(id: string, worker: string, update: SandboxUpdate): Promise<Sandbox | null> {
+    /**
+     * @param isFlushed whether the update must survive a power failure. What only matters while the sandbox lives need not, because no
+     * sandbox survives one.
+     * @returns the sandbox as it is now; null if it has ended, or another worker has it.
+     */
+    update(id: string, worker: string, update: SandboxUpdate, isFlushed = true): Promise<Sandbox | null> {
       const { state, startedAtMs, evidence, lifetimeSecs, idleSecs, metadata, kept } = update;
       const columns = {
         ...(state !== undefined && { state }),
@@ -80,7 +90,7 @@ export function sandboxStore({ db, abilities }: Database, transactions: Transact
         ...(metadata !== undefined && { metadata: JSON.stringify(metadata) }),
         ...(kept !== undefined && { launcher: kept.launcher, kept: kept.sealed }),
       };
-      return transactions.run(async (trx) => {
+      const work = async (trx: Transaction<Schema>) => {
         const row = await trx
           .updateTable("sandboxes")
           .set(columns)
@@ -90,7 +100,8 @@ export function sandboxStore({ db, abilities }: Database, transactions: Transact
           .returningAll()
           .executeTakeFirst();
         return row ? toSandbox(row) : null;
-      });
+      };
+      return isFlushed ? transactions.run(work) : transactions.runUnflushed(work);
     },
 
     /** Ends a sandbox, with executions that still run. @returns as `update`. */

@@ -254,7 +254,7 @@ export class LivingSandbox implements SandboxHandle {
       try {
         await this.#ofBox(() => this.#options.box.pause());
         this.#idle.stop(performance.now());
-        return await this.#update({ state: "paused" });
+        return await this.#update({ state: "paused" }, false);
       } catch (error) {
         this.#running.resolve();
         throw error;
@@ -269,7 +269,7 @@ export class LivingSandbox implements SandboxHandle {
       if (this.#sandbox.state !== "paused") return this.#sandbox;
       await this.#ofBox(() => this.#options.box.resume());
       this.#idle.start(performance.now());
-      const resumed = await this.#update({ state: "running" });
+      const resumed = await this.#update({ state: "running" }, false);
       this.#running.resolve();
       return resumed;
     });
@@ -495,9 +495,9 @@ export class LivingSandbox implements SandboxHandle {
     return done;
   }
 
-  async #update(update: Parameters<Store["sandboxes"]["update"]>[2]): Promise<Sandbox> {
+  async #update(update: Parameters<Store["sandboxes"]["update"]>[2], isFlushed = true): Promise<Sandbox> {
     const { id, worker } = this.#sandbox;
-    const sandbox = await this.#options.store.sandboxes.update(id, worker, update);
+    const sandbox = await this.#options.store.sandboxes.update(id, worker, update, isFlushed);
     if (!sandbox) {
       void this.endFor("worker_lost");
       throw this.#refusal("worker_lost");
