@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-<<<<<<< ours
 import type { Page } from "playwright-core";
 import { sandboxesOf } from "../../../src/sandbox/held-sandbox.ts";
-=======
-import { HeldSandbox, SANDBOXES_SOCKET } from "../../../src/sandbox/held-sandbox.ts";
->>>>>>> theirs
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { keeperOf } from "../../support/sandboxes/keeper.ts";
 import { inside } from "./inside.ts";
