@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { Page } from "playwright-core";
 import { sandboxesOf } from "../../../src/sandbox/held-sandbox.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { keeperOf } from "../../support/sandboxes/keeper.ts";
