@@ -115,21 +115,24 @@ test("a lost connection is made again at the byte that follows, and input is onl
 
 test("a page that shows output too slowly gives up its connection, and continues when it has caught up", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
-  const { states, shown, socket, settled } = linked();
+  const { link, states, shown, socket, settled } = linked();
   socket().begin(0);
   for (let n = 0; n < 64; n++) socket().output(MIB / 8);
   // What arrived before the end of the connection is asked for again.
   assert.equal(shown.length, 33);
   await settled();
   assert.equal(FakeSocket.all.length, 1);
+  link.type("\x03");
   for (const done of shown.splice(0, 24)) done();
   assert.equal(FakeSocket.all.length, 1);
   for (const done of shown.splice(0)) done();
   assert.equal(FakeSocket.all.length, 2);
+  socket().begin((33 * MIB) / 8);
+  assert.deepEqual(socket().sent, [new Uint8Array([3])], "what was typed meanwhile");
   assert.equal(socket().url, `wss://host/attach?stdout=${(33 * MIB) / 8}`);
   assert.deepEqual(
     states.map(({ kind }) => kind),
-    ["open"],
+    ["open", "open"],
     "the person does not notice",
   );
 });

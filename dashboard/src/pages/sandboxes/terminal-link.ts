@@ -26,6 +26,8 @@ const PAUSES_MS = [250, 500, 1_000, 2_000, 5_000];
  */
 const HIGH_BYTES = 4 * 1_048_576;
 const LOW_BYTES = 1_048_576;
+/** The most messages that are kept while the page catches up. */
+const MOST_KEPT = 256;
 /** The most bytes of input in a message. */
 const INPUT_BYTES = 16_384;
 /** The service closes a connection with this code if it refuses what the client asks for. */
@@ -40,6 +42,10 @@ export class TerminalLink {
   #offset = 0;
   #waiting = 0;
   #isFull = false;
+  /** Since it gave up its connection because it was full, until it has another one. */
+  #isCatchingUp = false;
+  /** What was typed meanwhile. */
+  readonly #kept: (string | Uint8Array<ArrayBuffer>)[] = [];
   #isOver = false;
   #attempts = 0;
   #reason: string | null = null;
@@ -82,6 +88,8 @@ export class TerminalLink {
 
   #send(message: string | Uint8Array<ArrayBuffer>): void {
     if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(message);
+    // Without it, Ctrl C would be lost in the moment in which a flood is too fast for the page.
+    else if (this.#isCatchingUp && this.#kept.length < MOST_KEPT) this.#kept.push(message);
   }
 
   #connect(): void {
@@ -113,6 +121,8 @@ export class TerminalLink {
     if (message.type === "start") {
       this.#attempts = 0;
       this.#reason = null;
+      this.#isCatchingUp = false;
+      for (const kept of this.#kept.splice(0)) this.#send(kept);
       this.#options.changed({ kind: "open" });
     } else if (message.type === "skipped") {
       if (message.at > this.#offset) this.#options.skip(message.at - this.#offset);
@@ -136,6 +146,7 @@ export class TerminalLink {
     });
     if (this.#waiting <= HIGH_BYTES) return;
     this.#isFull = true;
+    this.#isCatchingUp = true;
     this.#socket?.close();
   }
 
