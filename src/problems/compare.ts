@@ -49,8 +49,8 @@ export function compare(
   if (path.startsWith(PARTIAL) && !broken) {
     const { maxScore } = totalOf(limited.groups);
     const text = `the score ${score} is not between 0 and ${maxScore}`;
-    if (score <= TOLERANCE) faults.push(text);
-    else if (score >= maxScore - TOLERANCE) hints.push(text);
+    // A legacy package decides by its groups whether a submission with score 0 is accepted, which its verdict says.
+    if (score <= TOLERANCE || score >= maxScore - TOLERANCE) hints.push(text);
   }
   if (!graded && !broken) faults.push(...beyondRange(limited, definition));
   const failed = limited.states.find((state) => formatVerdict(state) !== "AC");

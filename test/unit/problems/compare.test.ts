@@ -28,7 +28,7 @@ function compared(path: string, verdicts: readonly JudgementVerdict[], share = 1
   return compare(path, about.expectations, runs, problem.definition, null);
 }
 
-test("a partially accepted submission must have points, and should not have all of them", () => {
+test("a partially accepted submission should have points, and not all of them", () => {
   const { problem } = read(PACKAGES.factors);
   const scored = (verdict: JudgementVerdict, share: number) => {
     const run = { verdict, share, message: null, cpuUsec: 1_000, wallNs: 0, memoryBytes: 0 };
@@ -37,7 +37,7 @@ test("a partially accepted submission must have points, and should not have all 
     return { faults, hints };
   };
   assert.deepEqual(scored("AC", 1), { faults: [], hints: ["the score 100 is not between 0 and 100"] });
-  assert.deepEqual(scored("WA", 0), { faults: ["the score 0 is not between 0 and 100"], hints: [] });
+  assert.deepEqual(scored("WA", 0), { faults: [], hints: ["the score 0 is not between 0 and 100"] });
 });
 
 test("a submission is compared with the verdicts, the score and the message that the package expects", () => {
