@@ -14,6 +14,7 @@ const MODULES = {
   conversation: ["domain", "fairness", "store"],
   sandbox: ["domain"],
   files: ["domain"],
+  link: ["domain", "fairness", "store"],
   admin: ["domain", "store"],
   webhooks: ["domain", "fairness", "store"],
   retention: ["domain", "store"],

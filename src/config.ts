@@ -41,6 +41,8 @@ export interface Config {
   readonly snapshotMs: number | null;
   /** Whether sandboxes are left to the launcher at a stop, because the launcher stays. */
   readonly leavesSandboxes: boolean;
+  /** Where processes of other machines link to this one: where it listens, and the address that it announces, if it is another one; null: nowhere. */
+  readonly link: { readonly listen: HostPort; readonly address: HostPort | null } | null;
   /** After this time without a heartbeat of a worker, its submissions are taken from it. */
   readonly leaseMs: number;
   /** How long running submissions may take to finish after SIGTERM, before they are released. */
@@ -51,6 +53,8 @@ export interface Config {
    * The file with the keys for webhook secrets. `make`: whether it is created if it is missing, which is done only at the default path.
    */
   readonly secretKey: { readonly path: string; readonly make: boolean };
+  /** The key with which a worker without a service seals what the next process of this machine needs of its sandboxes. */
+  readonly sandboxKey: { readonly path: string; readonly make: boolean };
   readonly webhooks: {
     /** Receivers that may have any address. */
     readonly allow: readonly HostPort[];
@@ -137,6 +141,7 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     snapshotBytes: settings.ASSAY_SNAPSHOT_BYTES,
     snapshotDirectory: join(settings.ASSAY_DATA, "db", "snapshots"),
     snapshotMs: settings.ASSAY_SNAPSHOT_DAYS === 0 ? null : settings.ASSAY_SNAPSHOT_DAYS * DAY_MS,
+    link: linkOf(settings),
     leaseMs: settings.ASSAY_LEASE_MS,
     drainMs: settings.ASSAY_DRAIN_MS,
     retentionMs: settings.ASSAY_RETENTION_DAYS === 0 ? null : settings.ASSAY_RETENTION_DAYS * DAY_MS,
@@ -144,6 +149,7 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
       path: settings.ASSAY_SECRET_KEY_FILE ?? join(dataDir, "keys", "webhook.key"),
       make: settings.ASSAY_SECRET_KEY_FILE === undefined,
     },
+    sandboxKey: { path: join(dataDir, "db", "sandboxes.key"), make: true },
     webhooks: { allow: settings.ASSAY_WEBHOOK_ALLOW, caPath: settings.ASSAY_WEBHOOK_CA ?? null },
     dashboardDir: settings.ASSAY_DASHBOARD ?? null,
     oidc: oidcOf(settings),
@@ -206,6 +212,20 @@ function transportOf(settings: z.output<typeof settingsSchema>): Transport {
     certPath: cert ?? join(directory, "server.pem"),
     keyPath: key ?? join(directory, "server.key"),
   };
+}
+
+function linkOf(settings: z.output<typeof settingsSchema>): Config["link"] {
+  const { ASSAY_LINK_LISTEN: listen, ASSAY_LINK_ADDRESS: address, ASSAY_DATABASE: database } = settings;
+  if (!listen && address)
+    throw new ConfigError("ASSAY_LINK_ADDRESS needs ASSAY_LINK_LISTEN, the address that it leads to");
+  if (!listen) return null;
+  if (database === undefined)
+    throw new ConfigError("ASSAY_LINK_LISTEN needs a PostgreSQL database: with SQLite, there is only one process");
+  if (!address && (listen.host === "0.0.0.0" || /^[0:]+$/.test(listen.host)))
+    throw new ConfigError(
+      "ASSAY_LINK_LISTEN listens on all addresses: set ASSAY_LINK_ADDRESS to the one that other machines can reach",
+    );
+  return { listen, address: address ?? null };
 }
 
 function ownAuthorityOf(settings: z.output<typeof settingsSchema>): string | null {

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { totalmem } from "node:os";
 import pino, { type Logger } from "pino";
 import { FOREIGN_APIS } from "../compat/apis.ts";
@@ -12,6 +13,8 @@ import { checkFree } from "../http/listener/free-address.ts";
 import { OperatorServer } from "../http/operator.ts";
 import { VERSION } from "../http/responses/version.ts";
 import { HttpServer } from "../http/server.ts";
+import { Link } from "../link/link.ts";
+import { LinkedSandboxes } from "../link/linked-sandboxes.ts";
 import { Prometheus } from "../metrics/prometheus.ts";
 import { Purger } from "../retention/purger.ts";
 import { sandboxesOf } from "../sandbox/held-sandbox.ts";
@@ -19,7 +22,9 @@ import { openStore } from "../store/open.ts";
 import type { Store } from "../store/store.ts";
 import type { Otlp } from "../tracing/otlp.ts";
 import { Deliverer } from "../webhooks/deliverer.ts";
+import { fileSealer } from "../webhooks/seal.ts";
 import type { SendOptions } from "../webhooks/send.ts";
+import { SandboxClaims } from "../worker/sandboxes/claims.ts";
 import { NO_SANDBOXES, SandboxKeeper, type SandboxKeeperOptions } from "../worker/sandboxes/keeper.ts";
 import { SnapshotStore } from "../worker/sandboxes/snapshot-store.ts";
 import { SnapshotSweeper } from "../worker/sandboxes/snapshot-sweeper.ts";
@@ -93,6 +98,9 @@ export async function startService(config: Config): Promise<Service> {
     worker: ownWorker?.worker.id ?? "none",
     log,
   });
+  // Sandboxes that live have the places and the memory before this process claims any, and before others can ask it.
+  const id = ownWorker?.worker.id ?? randomUUID();
+  const linked = store.manyProcesses ? await linkedOf(config, { store, log, id, keeper, isService: true }) : null;
   const deliverer = Deliverer.start({ ...sending, store, log, meter, tracer, drainMs: config.drainMs });
   const { retentionMs } = config;
   const aggregator = StatsAggregator.start({ store, log, slots: () => workers.capacity() });
@@ -104,7 +112,7 @@ export async function startService(config: Config): Promise<Service> {
     store,
     conversations,
     workers,
-    sandboxes: keeper ?? NO_SANDBOXES,
+    sandboxes: linked?.sandboxes ?? keeper ?? NO_SANDBOXES,
     foreignRoutes: FOREIGN_ROUTES,
     log,
     meter,
@@ -122,6 +130,7 @@ export async function startService(config: Config): Promise<Service> {
   const stop = async () => {
     http.beginClosing();
     stopping.abort(new Error("the service is stopping"));
+    await linked?.claims?.stop();
     await Promise.all([ownWorker?.stop(), keeper?.stop()]);
     // Together, because each has a time limit of its own: the last webhook attempts have 10 s, the last responses 2 s.
     await Promise.all([
@@ -134,6 +143,8 @@ export async function startService(config: Config): Promise<Service> {
       http.close(),
       operator.close(),
     ]);
+    linked?.sandboxes.stop();
+    await linked?.link.stop();
     await store.close();
     await tracing?.close();
   };
@@ -156,6 +167,45 @@ export async function startService(config: Config): Promise<Service> {
       log.info("stopped");
     },
   };
+}
+
+/** The links of a process of a shared database, and the sandboxes of all processes. */
+interface Linked {
+  readonly link: Link;
+  readonly sandboxes: LinkedSandboxes;
+  /** Null if this process has no sandboxes. */
+  readonly claims: SandboxClaims | null;
+}
+
+async function linkedOf(
+  { link: settings, leaseMs }: Config,
+  {
+    store,
+    log,
+    id,
+    keeper,
+    isService,
+  }: {
+    readonly store: Store;
+    readonly log: Logger;
+    readonly id: string;
+    readonly keeper: SandboxKeeper | null;
+    readonly isService: boolean;
+  },
+): Promise<Linked> {
+  const { listen = null, address = null } = settings ?? {};
+  const capacity = keeper?.capacity ?? null;
+  const snapshotStore = keeper?.snapshotStore ?? null;
+  const own = { id, isService, capacity, snapshotStore, host: keeper };
+  const link = await Link.start({ store, ...own, listen, address, leaseMs, log });
+  const sandboxes = new LinkedSandboxes({ store, link, local: keeper, snapshotStore });
+  // A service can also claim what it waits for itself, when it has room again.
+  const services = {
+    current: () => [...link.services, ...(isService ? [id] : [])],
+    onChange: (listener: () => void) => link.onChange(listener),
+  };
+  const claims = keeper && new SandboxClaims({ store, keeper, services, log });
+  return { link, sandboxes, claims };
 }
 
 /** The memory for output and input of executions, of all sandboxes together. */
@@ -195,7 +245,6 @@ function keeperOf(
 export async function startWorker(config: Config): Promise<{ stop(): Promise<void> }> {
   const log = logger(config);
   if (config.unknownSettings.length > 0) log.warn({ settings: config.unknownSettings }, "unknown settings");
-  if (config.sandboxes > 0) log.warn("ASSAY_SANDBOXES has no effect: a worker without a service has no sandboxes");
   const prometheus = new Prometheus(
     installedLanguages()
       .list()
@@ -204,17 +253,31 @@ export async function startWorker(config: Config): Promise<{ stop(): Promise<voi
   const store = await openStore({ ...config, meter: prometheus });
   const tracing = await tracingOf(config, log, "assay-worker");
   const conversations = new Conversations({ store, log, inProcess: false });
+  const snapshots = config.sandboxes > 0 ? await snapshotsOf(config, store, log) : null;
   const ownWorker = startOwnWorker(config, store, log, {
     conversations,
     meter: prometheus,
     tracer: tracing ?? NO_TRACER,
   });
   const { worker } = ownWorker;
+  // The keys of webhook secrets stay with the services.
+  const sealer = snapshots && fileSealer(config.sandboxKey);
+  const keeper =
+    snapshots && sealer
+      ? keeperOf(config, { store, log, meter: prometheus, snapshots: snapshots.kept, sealer, worker: worker.id })
+      : null;
+  await keeper?.takeOver();
+  const linked = keeper && (await linkedOf(config, { store, log, id: worker.id, keeper, isService: false }));
+  const sandboxes = () => keeper?.counts() ?? null;
   const operator = new OperatorServer(
-    operatorPages(config, { prometheus, store, workers: worker, slots: () => worker.slots() }),
+    operatorPages(config, { prometheus, store, workers: worker, slots: () => worker.slots(), sandboxes }),
   );
   const stop = async () => {
-    await ownWorker.stop();
+    await linked?.claims?.stop();
+    await Promise.all([ownWorker.stop(), keeper?.stop()]);
+    await snapshots?.sweeper.stop();
+    // After the ends of the sandboxes, which services still hear of.
+    await linked?.link.stop();
     await operator.close();
     await store.close();
     await tracing?.close();

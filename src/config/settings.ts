@@ -19,6 +19,14 @@ const address = z.string().transform((text, context): Address => {
   return z.NEVER;
 });
 
+/** The address of a listener that is no Unix socket. */
+const hostPort = z.string().transform((text, context): HostPort => {
+  const parsed = parseAddress(text);
+  if (parsed && "port" in parsed) return parsed;
+  context.addIssue({ code: "custom", message: `must be HOST:PORT or [IPV6]:PORT, got '${text}'` });
+  return z.NEVER;
+});
+
 const list = z.string().transform((text) =>
   text
     .split(",")
@@ -131,7 +139,7 @@ export const settingsSchema = z.object({
   }),
   ASSAY_SANDBOXES: setting(wholeNumber(0, 4_096).prefault("0"), {
     description:
-      "Largest number of [sandboxes](sandboxes.md) on this machine at the same time. With `0`, the service has none: their routes answer 503. If it is not 0, the service needs a worker of its own.",
+      "Largest number of [sandboxes](sandboxes.md) on this machine at the same time. With `0`, it has none. A service with `--no-worker` ignores it: it uses the sandboxes of [other machines](scaling.md#sandboxes-on-several-machines).",
   }),
   ASSAY_SANDBOX_MEMORY: setting(wholeNumber(0, 17_592_186_044_416).prefault(String(SANDBOX_MEMORY)), {
     description:
@@ -148,6 +156,16 @@ export const settingsSchema = z.object({
   }),
   ASSAY_SNAPSHOT_DAYS: setting(wholeNumber(0, 36_500).prefault("30"), {
     description: "Number of days for which a snapshot is kept after it was taken. With `0`, none is deleted.",
+  }),
+  ASSAY_LINK_LISTEN: setting(hostPort.optional(), {
+    description:
+      "Address for [links](scaling.md#sandboxes-on-several-machines) with services and workers of the same PostgreSQL database, which use the sandboxes of each other: `HOST:PORT` or `[IPV6]:PORT`. Without it, this process only connects to others.",
+    defaultText: "none",
+  }),
+  ASSAY_LINK_ADDRESS: setting(hostPort.optional(), {
+    description:
+      "Address at which other machines reach `ASSAY_LINK_LISTEN`. Set it if that listens on all addresses, or if addresses are translated.",
+    defaultText: "that of `ASSAY_LINK_LISTEN`",
   }),
   ASSAY_TLS_CERT: setting(absolutePath.optional(), {
     description:

@@ -231,10 +231,15 @@ const list = {
   sandboxMoving: row(503, () => "the service is being restarted, and the sandbox with it; it goes on in a moment", {
     headers: { "retry-after": "1" },
   }),
+  sandboxUnreachable: row(
+    503,
+    () => "the process that has this sandbox cannot be reached; whether it has received the request is not known",
+    { headers: { "retry-after": "1" } },
+  ),
   sandboxesFull: row(503, () => "there is no room for another sandbox, try again later", {
     headers: { "retry-after": "1" },
   }),
-  snapshotElsewhere: row(503, () => "another machine has this snapshot; send the request there"),
+  snapshotElsewhere: row(503, () => "another machine has this snapshot, and the service cannot reach it"),
   executionsFull: row(
     503,
     () => "too many executions and file requests are under way in this sandbox or on this machine, try again later",

@@ -10,6 +10,7 @@ const PARTS: { readonly [Part in keyof Store]?: Operation } = {
   deliveries: "deliveries",
   quota: "quota",
   workers: "workers",
+  links: "workers",
   retention: "retention",
   history: "history",
   live: "live",

@@ -20,6 +20,7 @@ import { foreignSubmissionStore } from "./foreign/foreign-submissions.ts";
 import { historyStore } from "./history/history.ts";
 import { instrumented } from "./instrumented.ts";
 import { judgementStore } from "./judgements/judgements.ts";
+import { linkStore } from "./links.ts";
 import { liveInputStore } from "./live/input.ts";
 import { liveStore } from "./live/output.ts";
 import { invitationStore } from "./people/invitations.ts";
@@ -126,6 +127,7 @@ function composeStore(database: Database, now: () => number, steady: () => numbe
     signIns: signInStore(database, transactions, now),
     quota: quotaStore(database, transactions, now),
     workers: workerStore(database, transactions, notifier, now),
+    links: linkStore(database, transactions, notifier, now),
     retention: retentionStore(database, transactions, now),
     submissionSearch: submissionSearch(database, reads),
     foreign: foreignSubmissionStore(database, reads),
@@ -136,8 +138,8 @@ function composeStore(database: Database, now: () => number, steady: () => numbe
     liveInput: liveInputStore(database, transactions, notifier),
     judgements: judgementStore(database, transactions, notifier, reads, now),
     problems: problemStore(database, transactions, now),
-    sandboxes: sandboxStore(database, transactions, now),
     snapshots: snapshotRows(database, transactions, now),
+    sandboxes: sandboxStore(database, transactions, notifier, now),
     manyProcesses: notify !== null,
     onWork: (listener) => notifier.on("work", listener),
     onAdded: (listener) => notifier.on(database.abilities.oneWriter ? "added" : "work", listener),

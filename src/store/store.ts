@@ -11,6 +11,7 @@ import type { SendStore } from "./deliveries/sends.ts";
 import type { ForeignSubmissionStore } from "./foreign/foreign-submissions.ts";
 import type { HistoryStore } from "./history/history.ts";
 import type { JudgementStore } from "./judgements/judgements.ts";
+import type { LinkStore } from "./links.ts";
 import type { LiveInputStore } from "./live/input.ts";
 import type { LiveStore } from "./live/output.ts";
 import type { InvitationStore } from "./people/invitations.ts";
@@ -55,6 +56,7 @@ export interface Store {
   readonly deliveries: DeliveryStore;
   readonly quota: QuotaStore;
   readonly workers: WorkerStore;
+  readonly links: LinkStore;
   readonly retention: RetentionStore;
   readonly submissionSearch: SubmissionSearchStore;
   readonly judgementSearch: JudgementSearchStore;

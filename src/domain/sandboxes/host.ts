@@ -31,25 +31,28 @@ export interface SandboxCapacity {
 }
 
 export interface SandboxHost {
-  /** What this process can have at the same time; null if it has no sandboxes. */
+  /** What the processes whose sandboxes it offers can have at the same time; null if there is none. */
   readonly capacity: SandboxCapacity | null;
 
   /**
    * Creates a sandbox. It resolves when the sandbox runs and is durable. With an idempotency key that the caller has used for the same
    * request, it resolves with that sandbox, in whatever state.
-   * @throws SandboxRefused: sandboxesOff, sandboxCpus, sandboxQuota, sandboxesFull, idempotencyConflict; with `from`, also snapshotNotFound, snapshotElsewhere,
+   * @throws SandboxRefused: sandboxesOff, sandboxCpus, sandboxQuota, sandboxesFull, idempotencyConflict, sandboxUnreachable; with `from`, also snapshotNotFound, snapshotElsewhere,
    * snapshotDamaged, snapshotTooLarge, snapshotsFull.
    */
   create(request: SandboxRequest, caller: Caller, idempotencyKey: string | null): Promise<Sandbox>;
 
-  /** @throws SandboxRefused: sandboxesOff, sandboxNotFound, sandboxEnded, sandboxElsewhere. */
+  /** @throws SandboxRefused: sandboxesOff, sandboxNotFound, sandboxEnded, sandboxElsewhere, sandboxUnreachable. */
   find(id: string, accountId: string): Promise<SandboxHandle>;
 
   /** Removes a snapshot. Sandboxes that are just beginning with it get all of its files. @throws SandboxRefused: sandboxesOff, snapshotNotFound. */
   removeSnapshot(id: string, accountId: string): Promise<Snapshot>;
 }
 
-/** A sandbox of this process that has not ended. Each method can throw SandboxRefused with sandboxEnded. */
+/**
+ * A sandbox that has not ended. Each method can throw SandboxRefused with sandboxEnded; if another process has the sandbox, also with
+ * sandboxUnreachable, and then nobody knows whether the method had an effect.
+ */
 export interface SandboxHandle {
   readonly sandbox: Sandbox;
 
@@ -63,7 +66,7 @@ export interface SandboxHandle {
   execute(request: ExecutionRequest, options?: ExecuteOptions): Promise<RunningExecution>;
 
   /** An execution that runs, or whose end is not stored yet; null: its row is in the store, if there is one. */
-  execution(number: number): RunningExecution | null;
+  execution(number: number): Promise<RunningExecution | null>;
 
   /** Requests for files: SandboxRefused with sandboxPaused or executionsFull, or FileError. */
   readonly files: SandboxFiles;
@@ -84,7 +87,7 @@ export interface SandboxHandle {
   end(): Promise<Sandbox>;
   measure(): Promise<SandboxMeasurement>;
   /** What it has used so far, oldest first; it measures nothing. */
-  usage(): readonly UsageSample[];
+  usage(): Promise<readonly UsageSample[]>;
 }
 
 export interface ExecuteOptions {

@@ -95,7 +95,7 @@ export interface Sandbox {
   readonly idleSecs: number;
   readonly limits: SandboxLimits;
   readonly metadata: Readonly<Record<string, string>>;
-  /** The process that has it. */
+  /** The process that has it; empty while it waits for one. */
   readonly worker: string;
   /** Null until its box is ready. */
   readonly evidence: SandboxEvidence | null;
@@ -113,7 +113,7 @@ export function expiresAtMs({ startedAtMs, lifetimeSecs }: Sandbox): number | nu
   return startedAtMs === null ? null : startedAtMs + lifetimeSecs * 1000;
 }
 
-/** A new sandbox of this caller: `creating`, with a fresh id. @param worker the process that will have it. */
+/** A new sandbox of this caller: `creating`, with a fresh id. @param worker the process that will have it; empty: one that claims it. */
 export function newSandbox(request: SandboxRequest, caller: Caller, worker: string, nowMs: number): Sandbox {
   return {
     id: randomUUID(),
@@ -161,8 +161,10 @@ export function sandboxRequestHash({
 export interface SandboxRefusals {
   /** This process has no sandboxes. */
   sandboxesOff: Record<string, never>;
-  /** Another process has the sandbox. */
+  /** Another process has the sandbox, and this one has no link to it. */
   sandboxElsewhere: Record<string, never>;
+  /** The link to the process that has the sandbox is lost, or that process does not answer. */
+  sandboxUnreachable: Record<string, never>;
   /** There is no such sandbox of the account. */
   sandboxNotFound: Record<string, never>;
   sandboxEnded: { readonly reason: SandboxEndReason };

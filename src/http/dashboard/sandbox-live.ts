@@ -97,19 +97,19 @@ function* eventsOf(stream: "stdout" | "stderr", texts: Iterable<OutputText>): Ge
   for (const { at, text } of texts) yield `event: ${stream}\ndata: ${JSON.stringify({ at, text })}\n\n`;
 }
 
-/** An execution of the store, for readers. @throws ClientError sandboxElsewhere if it runs in another process. */
+/** An execution of the store, for readers. @throws ClientError sandboxElsewhere if it runs in a process without a link. */
 export async function followedOf(services: DashboardServices, stored: Execution): Promise<Followed> {
   if (stored.status !== "running") return endedExecution(stored);
   return (await runningOf(services, stored)) ?? (await endedMeanwhile(services, stored));
 }
 
-/** The execution, if it runs in this process. Watching is not a use of the sandbox: a page that is left open does not keep it alive. */
+/** The execution, if it runs in a process that can be asked. Watching is not a use of the sandbox: a page that is left open does not keep it alive. */
 async function runningOf(
   { dependencies: { sandboxes } }: DashboardServices,
   { sandboxId, accountId, number }: Execution,
 ): Promise<Followed | null> {
   try {
-    const running = (await sandboxes.find(sandboxId, accountId)).execution(number);
+    const running = await (await sandboxes.find(sandboxId, accountId)).execution(number);
     return running && runningExecution(running);
   } catch (error) {
     if (error instanceof SandboxRefused) return null;

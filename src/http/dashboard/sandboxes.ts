@@ -137,7 +137,7 @@ async function usageOf(
 ): Promise<readonly UsageSample[] | null> {
   if (state === "ended") return null;
   try {
-    return (await sandboxes.find(id, accountId)).usage();
+    return await (await sandboxes.find(id, accountId)).usage();
   } catch (error) {
     if (error instanceof SandboxRefused) return null; // it has ended, or another process has it
     throw error;

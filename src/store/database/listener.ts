@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { sql, type Transaction } from "kysely";
 import pg from "pg";
 import type { Listening, Notify } from "./database.ts";
-import { isAboutSubmission, isTopic, type StoreNotification } from "./notifier.ts";
+import { isAboutOne, isTopic, type StoreNotification } from "./notifier.ts";
 import type { Schema } from "./schema.ts";
 
 const CHANNEL = "assay";
@@ -100,7 +100,7 @@ class Listener implements Listening {
 
   #receive(payload: string): void {
     const [from = "", kind = "", id] = payload.split(" ");
-    if (isAboutSubmission(kind) && id) this.#onNotification(from, { kind, id });
+    if (isAboutOne(kind) && id) this.#onNotification(from, { kind, id });
     else if (isTopic(kind)) this.#onNotification(from, { kind });
   }
 

@@ -20,18 +20,24 @@ export type StoreNotification =
   /** A watched submission has started or has new output, or runs of a judgement have ended. */
   | { readonly kind: "live"; readonly id: string }
   /** A running submission has new input. */
-  | { readonly kind: "input"; readonly id: string };
+  | { readonly kind: "input"; readonly id: string }
+  /** A process has claimed a sandbox, or it has ended. */
+  | { readonly kind: "sandbox"; readonly id: string }
+  /** A sandbox waits for a process that claims it. */
+  | { readonly kind: "sandboxes" }
+  /** A process has announced its end of links, or has left. */
+  | { readonly kind: "links" };
 
 type Topic = Exclude<StoreNotification, { readonly id: string }>["kind"];
-type SubmissionTopic = Extract<StoreNotification, { readonly id: string }>["kind"];
-const TOPICS: readonly Topic[] = ["work", "added", "ends", "deliveries", "workers", "prove"];
+type OneTopic = Extract<StoreNotification, { readonly id: string }>["kind"];
+const TOPICS: readonly Topic[] = ["work", "added", "ends", "deliveries", "workers", "prove", "sandboxes", "links"];
 
 export function isTopic(text: string): text is Topic {
   return (TOPICS as readonly string[]).includes(text);
 }
 
-export function isAboutSubmission(text: string): text is SubmissionTopic {
-  return text === "ended" || text === "live" || text === "input";
+export function isAboutOne(text: string): text is OneTopic {
+  return text === "ended" || text === "live" || text === "input" || text === "sandbox";
 }
 
 /**
@@ -46,6 +52,8 @@ export class Notifier {
     deliveries: new Set(),
     workers: new Set(),
     prove: new Set(),
+    sandboxes: new Set(),
+    links: new Set(),
   };
   /** Listeners by kind and id. */
   readonly #waiters = new Map<string, Set<() => void>>();
@@ -84,6 +92,11 @@ export class Notifier {
   /** Subscribes to the input of one submission. @returns a function that ends the subscription. */
   onInput(submissionId: string, listener: () => void): () => void {
     return this.#onOne(`input ${submissionId}`, listener);
+  }
+
+  /** Subscribes to the claim and the end of one sandbox. @returns a function that ends the subscription. */
+  onSandbox(sandboxId: string, listener: () => void): () => void {
+    return this.#onOne(`sandbox ${sandboxId}`, listener);
   }
 
   publish(notification: StoreNotification): void {

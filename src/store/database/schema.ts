@@ -289,6 +289,25 @@ export interface Schema {
     /** The time of the last sign-in from this network. */
     at: number;
   };
+  /** The announcements of processes that have links: services, and processes that have sandboxes. */
+  links: {
+    id: string;
+    /** SHA-256 of the certificate of the process, hexadecimal. */
+    fingerprint: string;
+    /** Where the process can be dialled, as HOST:PORT; null: nowhere. */
+    address: string | null;
+    /** 1 if it is a service, which may ask others. */
+    is_service: number;
+    /** The sandboxes that it can have, and their memory; 0: it has none, and may not be asked. */
+    sandboxes: number;
+    memory_bytes: number;
+    /** The largest number of CPUs that one of them may ask for. */
+    cpus: number;
+    /** The machine whose snapshots its sandboxes can begin with, as in the table of snapshots; null: it has no sandboxes. */
+    snapshot_store: string | null;
+    announced_at: number;
+    lease_until: number;
+  };
   /** The input that clients give to submissions while they run. The end of a submission deletes its rows. */
   live_input: {
     submission_seq: number;
@@ -465,6 +484,8 @@ export interface Schema {
     kept: Buffer | null;
     /** Until when its launcher keeps it, if the process that had it was stopped and has left it to the launcher; otherwise null. */
     kept_until: number | null;
+    /** The service that waits for a process that claims the sandbox, or has waited; null if the service had the sandbox itself. */
+    service_id: string | null;
   };
   /** Requests of the last minute that made the service send to webhook endpoints, and the deliveries that replays added. */
   sends: {
@@ -691,6 +712,7 @@ export const TABLES: readonly TableShape[] = [
   { name: "judge0_submissions", key: ["submission_seq"], isLarge: true },
   { name: "judged_programs", key: ["judgement_seq"] },
   { name: "known_places", key: ["person_id", "place"] },
+  { name: "links", key: ["id"] },
   { name: "live_input", key: ["submission_seq", "n"] },
   { name: "live_output", key: ["submission_seq", "fence", "n"] },
   { name: "members", key: ["person_id", "account_id"] },

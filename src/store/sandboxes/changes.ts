@@ -59,7 +59,7 @@ const LOST = internalError("the sandbox ended while the execution ran, and what 
 export async function createSandbox(
   trx: Trx,
   { lock }: Pick<Abilities, "lock">,
-  { sandbox, idempotency, leaseUntilMs, onlyKnown }: NewSandboxRow,
+  { sandbox, idempotency, leaseUntilMs, onlyKnown, service }: NewSandboxRow,
   nowMs: number,
 ): Promise<Created> {
   await lock(trx, ENQUEUE_LOCK);
@@ -104,6 +104,7 @@ export async function createSandbox(
       lease_until: leaseUntilMs,
       idempotency_key: idempotency?.key ?? null,
       request_hash: idempotency?.requestHash ?? null,
+      service_id: service ?? null,
     })
     .execute();
   return { kind: "created", quota };
@@ -145,6 +146,8 @@ export async function endSandboxes(
         ...(evidence && { evidence: JSON.stringify(evidence) }),
         ...(lastSnapshot &&
           ("id" in lastSnapshot ? { last_snapshot: lastSnapshot.id } : { last_snapshot_error: lastSnapshot.error })),
+        // No client has got a sandbox that failed, so a later request with its idempotency key makes another one.
+        ...(reason === "failed" && { idempotency_key: null, request_hash: null }),
       })
       .where("seq", "=", seq)
       .where("ended_at", "is", null)
@@ -162,7 +165,8 @@ export async function endSandboxes(
     isAnnounced = (await announceSandbox(trx, sandbox, endedAtMs)) || isAnnounced;
     ended.push(sandbox);
   }
-  return { value: ended, notifications: isAnnounced ? [{ kind: "deliveries" }] : [] };
+  const told = ended.map(({ id }) => ({ kind: "sandbox", id }) as const);
+  return { value: ended, notifications: isAnnounced ? [{ kind: "deliveries" }, ...told] : told };
 }
 
 /** Ends the executions of a sandbox that still run. @returns whether a delivery was added. */
@@ -228,7 +232,7 @@ export async function takeOverSandbox(
       quota: toQuota(tier),
       executions: executions.map(({ number, bytes }) => ({ number, bytes: Number(bytes) })),
     },
-    notifications: isAnnounced ? [{ kind: "deliveries" }] : [],
+    notifications: isAnnounced ? [{ kind: "deliveries" }, { kind: "sandbox", id }] : [{ kind: "sandbox", id }],
   };
 }
 

@@ -24,8 +24,7 @@ export function toSandbox(row: Omit<Row<"sandboxes">, "seq">): Sandbox {
     endReason: row.end_reason as SandboxEndReason | null,
     lifetimeSecs: row.lifetime_secs,
     idleSecs: row.idle_secs,
-    // Sandboxes of earlier versions had no `cpus`, and one CPU for each execution.
-    limits: { cpus: SANDBOX_LIMITS.cpus.default, ...JSON.parse(row.limits) } as SandboxLimits,
+    limits: toLimits(row),
     metadata: JSON.parse(row.metadata) as Record<string, string>,
     worker: row.worker_id,
     evidence: row.evidence === null ? null : (JSON.parse(row.evidence) as SandboxEvidence),
@@ -34,6 +33,11 @@ export function toSandbox(row: Omit<Row<"sandboxes">, "seq">): Sandbox {
     lastSnapshotId: row.last_snapshot,
     lastSnapshotError: row.last_snapshot_error,
   };
+}
+
+export function toLimits({ limits }: Pick<Row<"sandboxes">, "limits">): SandboxLimits {
+  // Sandboxes of earlier versions had no `cpus`, and one CPU for each execution.
+  return { cpus: SANDBOX_LIMITS.cpus.default, ...JSON.parse(limits) } as SandboxLimits;
 }
 
 export function fromSandbox(sandbox: Sandbox) {

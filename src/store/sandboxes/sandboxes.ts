@@ -1,8 +1,10 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type { Execution } from "../../domain/sandboxes/execution.ts";
-import type { Sandbox } from "../../domain/sandboxes/sandbox.ts";
+import type { Sandbox, SandboxEndReason } from "../../domain/sandboxes/sandbox.ts";
 import { decodeUsage, type UsageSample } from "../../domain/sandboxes/usage.ts";
+import { nextQueue, type QueueOwner } from "../../fairness/turn.ts";
 import type { Database } from "../database/database.ts";
+import type { Notifier } from "../database/notifier.ts";
 import type { Schema } from "../database/schema.ts";
 import type { AddToGroup, Transactions } from "../database/transactions.ts";
 import { OPERATIONS } from "../operations.ts";
@@ -16,9 +18,10 @@ import {
   takeOverSandbox,
   toQuota,
 } from "./changes.ts";
-import { EXECUTION_COLUMNS, fromExecution, toExecution, toSandbox } from "./rows.ts";
+import { EXECUTION_COLUMNS, fromExecution, toExecution, toLimits, toSandbox } from "./rows.ts";
 import type {
   BeginOptions,
+  ClaimedSandbox,
   Created,
   EndedExecution,
   ExecutionBegun,
@@ -32,6 +35,7 @@ import type {
   SandboxUpdate,
   TakenOver,
   Takeover,
+  WaitingSandbox,
 } from "./types.ts";
 
 export type SandboxStore = ReturnType<typeof sandboxStore>;
@@ -40,6 +44,8 @@ export type SandboxStore = ReturnType<typeof sandboxStore>;
 const MAX_READ = 500;
 /** The most sandboxes that one transaction ends, and the most executions that a purge deletes with their outputs. */
 const ENDED_AT_ONCE = 16;
+/** The most waiting sandboxes that a process considers at once. */
+const MOST_WAITING = 1_024;
 /** The highest number of an execution: that of the column's type. */
 const MAX_NUMBER = 2_147_483_647;
 
@@ -48,7 +54,12 @@ const MAX_NUMBER = 2_147_483_647;
  * ended. A worker renews the lease of its sandboxes; those of a worker that no longer does so are ended by `sweep`.
  * @param now milliseconds since the epoch.
  */
-export function sandboxStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
+export function sandboxStore(
+  { db, abilities }: Database,
+  transactions: Transactions,
+  notifier: Notifier,
+  now: () => number,
+) {
   const [begin, beginUnflushed] = [false, true].map((isUnflushed) =>
     transactions.group({
       operation: OPERATIONS.beginExecutions,
@@ -66,13 +77,116 @@ export function sandboxStore({ db, abilities }: Database, transactions: Transact
   return {
     /**
      * Stores a sandbox. Only the next update of it waits for the disk, because nobody hears of it before it runs, unless another process
-     * answers a repeated request.
+     * answers a repeated request, or claims it.
      */
     create(created: NewSandboxRow): Promise<Created> {
       const work = (trx: Transaction<Schema>) => createSandbox(trx, abilities, created, now());
       const isHeardOf = created.idempotency !== null && !abilities.oneWriter;
-      return isHeardOf ? transactions.run(work) : transactions.runUnflushed(work);
+      const waits = created.service !== undefined;
+      if (!isHeardOf && !waits) return transactions.runUnflushed(work);
+      return transactions.run(work, {
+        notifications: ({ kind }) => (waits && kind === "created" ? [{ kind: "sandboxes" }] : []),
+      });
     },
+
+    /**
+     * The sandboxes that wait for a process that claims them, in the order in which they should be claimed: next is one of the account that
+     * has fewest sandboxes with a process, and of several, the one that has waited longest.
+     * @param services only sandboxes for which these services wait.
+     * @param snapshotStore only sandboxes that begin with no snapshot, with one that this store has, or with one that has been removed since.
+     */
+    async waiting(services: readonly string[], snapshotStore: string): Promise<WaitingSandbox[]> {
+      if (services.length === 0) return [];
+      const rows = await db
+        .selectFrom("sandboxes")
+        .innerJoin("accounts", "accounts.id", "sandboxes.account_id")
+        .leftJoin("snapshots", "snapshots.id", "sandboxes.from_snapshot")
+        .select(["sandboxes.seq", "sandboxes.id", "sandboxes.account_id", "limits"])
+        .select((eb) =>
+          eb
+            .selectFrom("sandboxes as others")
+            .whereRef("others.account_id", "=", "sandboxes.account_id")
+            .where("others.ended_at", "is", null)
+            .where("others.worker_id", "!=", sql.lit(""))
+            .select((one) => one.fn.countAll<number | string>().as("amount"))
+            .as("living"),
+        )
+        .where("ended_at", "is", null)
+        .where("worker_id", "=", sql.lit(""))
+        .where("service_id", "in", services)
+        .where("suspended_at", "is", null)
+        .where((eb) => eb.or([eb("store_id", "is", null), eb("store_id", "=", snapshotStore)]))
+        .orderBy("sandboxes.seq")
+        .limit(MOST_WAITING)
+        .execute();
+      const owners = new Map<string, QueueOwner>();
+      const queues = rows.map((row) => {
+        const owner = owners.get(row.account_id) ?? { id: row.account_id, turn: row.seq, underWay: Number(row.living) };
+        owners.set(row.account_id, owner);
+        return { row, owner, underWay: 0 };
+      });
+      const ordered: WaitingSandbox[] = [];
+      for (let next = nextQueue(queues, bySeq); next; next = nextQueue(queues, bySeq)) {
+        queues.splice(queues.indexOf(next), 1);
+        next.owner.underWay++;
+        const { id, account_id: accountId } = next.row;
+        ordered.push({ id, accountId, limits: toLimits(next.row) });
+      }
+      return ordered;
+    },
+
+    /** Claims a sandbox that waits. @returns null if it has ended, or another process has claimed it. */
+    claim(id: string, worker: string, leaseUntilMs: number): Promise<ClaimedSandbox | null> {
+      return transactions.run(
+        async (trx) => {
+          const row = await trx
+            .updateTable("sandboxes")
+            .set({ worker_id: worker, lease_until: leaseUntilMs })
+            .where("id", "=", id)
+            .where("worker_id", "=", sql.lit(""))
+            .where("ended_at", "is", null)
+            .returningAll()
+            .executeTakeFirst();
+          if (!row) return null;
+          const tier = await trx
+            .selectFrom("accounts")
+            .innerJoin("tiers", "tiers.name", "accounts.tier")
+            .select(["sandboxes", "sandbox_memory_bytes", "executions"])
+            .where("accounts.id", "=", row.account_id)
+            .executeTakeFirstOrThrow();
+          return { sandbox: toSandbox(row), quota: toQuota(tier) };
+        },
+        { notifications: (claimed) => (claimed ? [{ kind: "sandbox", id }] : []) },
+      );
+    },
+
+    /**
+     * Ends a sandbox that has not begun to run, because the service does not wait any longer. @param which also one that a process has claimed, or only one that still waits.
+     * @returns whether it has ended now; false: it runs, has ended before, or a process has claimed it.
+     */
+    async giveUp(id: string, which: "claimed" | "waiting"): Promise<boolean> {
+      const given = await ended(async (trx) => {
+        let unbegun = trx
+          .updateTable("sandboxes")
+          .set({ lease_until: now() }) // locks the row, so that it cannot begin to run meanwhile
+          .where("id", "=", id)
+          .where("state", "=", "creating")
+          .where("ended_at", "is", null);
+        if (which === "waiting") unbegun = unbegun.where("worker_id", "=", sql.lit(""));
+        const rows = await unbegun.returning("seq").execute();
+        return {
+          seqs: rows.map(({ seq }) => seq),
+          end: { reason: "failed", endedAtMs: now(), evidence: null },
+        };
+      });
+      return given.length > 0;
+    },
+
+    /** Calls the listener when a sandbox may wait for a process. @returns a function that ends the subscription. */
+    onWaiting: (listener: () => void): (() => void) => notifier.on("sandboxes", listener),
+
+    /** Calls the listener when a sandbox was claimed or has ended. @returns a function that ends the subscription. */
+    onSandbox: (id: string, listener: () => void): (() => void) => notifier.onSandbox(id, listener),
 
     /**
      * @param isFlushed whether the update must survive a power failure. What only matters while the sandbox lives need not, because no
@@ -191,19 +305,22 @@ export function sandboxStore({ db, abilities }: Database, transactions: Transact
     },
 
     /**
-     * Ends a part of the sandboxes whose lease has expired: as `shutdown` if their worker has left them, and otherwise as `worker_lost`.
+     * Ends a part of the sandboxes whose lease has expired: as `shutdown` if their worker has left them, as `failed` if no process
+     * had claimed them, and otherwise as `worker_lost`.
      * @param but if given, no other worker than this one can have a sandbox: those of others are ended whatever their lease.
      * @returns how many were ended; the caller repeats the call until it is 0.
      */
     async sweep(but: string | null): Promise<number> {
       const swept = await ended(async (trx) => {
-        let lost = trx.selectFrom("sandboxes").select(["seq", "kept_until"]).where("ended_at", "is", null);
+        let lost = trx.selectFrom("sandboxes").select(["seq", "worker_id", "kept_until"]).where("ended_at", "is", null);
         lost = but === null ? lost.where("lease_until", "<", now()) : lost.where("worker_id", "!=", but);
         const rows = await lost.orderBy("seq").limit(ENDED_AT_ONCE).execute();
-        const isLeft = rows[0]?.kept_until != null;
+        const [first] = rows;
+        const reason = first ? lostReason(first) : "worker_lost";
+        // All that are ended together have the same reason: the others follow in the next call.
         return {
-          seqs: rows.filter(({ kept_until }) => (kept_until !== null) === isLeft).map(({ seq }) => seq),
-          end: { reason: isLeft ? "shutdown" : "worker_lost", endedAtMs: now(), evidence: null },
+          seqs: rows.filter((row) => lostReason(row) === reason).map(({ seq }) => seq),
+          end: { reason, endedAtMs: now(), evidence: null },
         };
       });
       return swept.length;
@@ -336,6 +453,16 @@ export function sandboxStore({ db, abilities }: Database, transactions: Transact
       )
       .then(({ value }) => value);
   }
+}
+
+/** Why a sandbox ended whose lease has expired. */
+function lostReason(row: { readonly worker_id: string; readonly kept_until: number | null }): SandboxEndReason {
+  if (row.worker_id === "") return "failed";
+  return row.kept_until === null ? "worker_lost" : "shutdown";
+}
+
+function bySeq(one: { readonly row: { readonly seq: number } }, other: typeof one): number {
+  return one.row.seq - other.row.seq;
 }
 
 function sandboxRow(db: Kysely<Schema>, id: string, accountId: string) {

@@ -18,6 +18,8 @@ export interface NewSandboxRow {
   readonly leaseUntilMs: number;
   /** Whether only a sandbox with the idempotency key is looked for, because there is no room for another one. */
   readonly onlyKnown: boolean;
+  /** The service that waits for a process that claims the sandbox, if it waits for one. */
+  readonly service?: string;
 }
 
 export type Created =
@@ -81,6 +83,15 @@ export interface SandboxEnd {
   readonly drop?: readonly number[];
   /** What it has used; by default, nothing is known. */
   readonly usage?: readonly UsageSample[];
+}
+
+/** A sandbox that waits for a process that claims it. */
+export type WaitingSandbox = Pick<Sandbox, "id" | "accountId" | "limits">;
+
+/** A sandbox that a process has claimed. */
+export interface ClaimedSandbox {
+  readonly sandbox: Sandbox;
+  readonly quota: SandboxQuota;
 }
 
 /** A sandbox of a worker whose lease was renewed. */

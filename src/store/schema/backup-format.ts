@@ -9,6 +9,7 @@ const NOT_BACKED_UP: Partial<Readonly<Record<TableName, string>>> = {
   sign_in_attempts: "the attempts of the last minute",
   known_places: "only decides whether people are told of a sign-in from a new network",
   workers: "the workers that are alive now",
+  links: "the processes that are alive now",
   live_output: "the output of runs that have not ended",
   sessions: "a restore of an old copy must not grant access",
   snapshots: "their archives are files of the machines, which a backup does not have",

@@ -31,6 +31,7 @@ import { graders } from "./migrations/0026-graders.ts";
 import { sandboxes } from "./migrations/0027-sandboxes.ts";
 import { snapshots } from "./migrations/0028-snapshots.ts";
 import { keptSandboxes } from "./migrations/0029-kept-sandboxes.ts";
+import { links } from "./migrations/0030-links.ts";
 import { sandboxUsage } from "./migrations/0031-sandbox-usage.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
@@ -66,5 +67,6 @@ export const MIGRATIONS: readonly Migration[] = [
   sandboxes,
   snapshots,
   keptSandboxes,
+  links,
   sandboxUsage,
 ];

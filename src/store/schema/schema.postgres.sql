@@ -283,6 +283,19 @@ create table known_places (
   constraint known_places_person_id_fkey FOREIGN KEY (person_id) REFERENCES people(id) ON DELETE CASCADE,
   constraint known_places_pk PRIMARY KEY (person_id, place)
 );
+create table links (
+  id text not null,
+  fingerprint text not null,
+  address text,
+  is_service integer not null,
+  sandboxes integer not null,
+  memory_bytes bigint not null,
+  cpus integer not null,
+  snapshot_store text,
+  announced_at bigint not null,
+  lease_until bigint not null,
+  constraint links_pkey PRIMARY KEY (id)
+);
 create table live_input (
   submission_seq bigint not null,
   n integer not null,
@@ -445,6 +458,7 @@ create table sandboxes (
   launcher text,
   kept bytea,
   kept_until bigint,
+  service_id text,
   constraint sandboxes_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint sandboxes_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
   constraint sandboxes_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
@@ -456,6 +470,7 @@ CREATE INDEX sandboxes_account ON sandboxes USING btree (account_id, seq);
 CREATE INDEX sandboxes_ended ON sandboxes USING btree (ended_at);
 CREATE INDEX sandboxes_kept ON sandboxes USING btree (launcher) WHERE (ended_at IS NULL);
 CREATE INDEX sandboxes_live ON sandboxes USING btree (account_id, worker_id) WHERE (ended_at IS NULL);
+CREATE INDEX sandboxes_waiting ON sandboxes USING btree (seq) WHERE ((ended_at IS NULL) AND (worker_id = ''::text));
 create table schema_version (
   version integer not null
 );

@@ -254,6 +254,18 @@ CREATE TABLE "known_places" (
   "at" bigint not null,
   constraint "known_places_pk" primary key ("person_id", "place")
 );
+CREATE TABLE "links" (
+  "id" text primary key,
+  "fingerprint" text not null,
+  "address" text,
+  "is_service" integer not null,
+  "sandboxes" integer not null,
+  "memory_bytes" bigint not null,
+  "cpus" integer not null,
+  "snapshot_store" text,
+  "announced_at" bigint not null,
+  "lease_until" bigint not null
+);
 CREATE TABLE "live_input" (
   "submission_seq" bigint not null references "submissions" ("seq") on delete cascade,
   "n" integer not null,
@@ -390,12 +402,14 @@ CREATE TABLE "sandboxes" (
   "launcher" text,
   "kept" blob,
   "kept_until" bigint,
+  "service_id" text,
   constraint "sandboxes_idempotency" unique ("account_id", "idempotency_key")
 );
 CREATE INDEX "sandboxes_account" on "sandboxes" ("account_id", "seq");
 CREATE INDEX "sandboxes_ended" on "sandboxes" ("ended_at");
 CREATE INDEX sandboxes_kept on sandboxes (launcher) where ended_at is null;
 CREATE INDEX sandboxes_live on sandboxes (account_id, worker_id) where ended_at is null;
+CREATE INDEX sandboxes_waiting on sandboxes (seq) where ended_at is null and worker_id = '';
 CREATE TABLE schema_version (
   version integer not null
 );

@@ -34,7 +34,7 @@ export const CANCELLED = cancelled("cancelled by a request of the client");
  * A new value of `lease_until`. It is always higher than the last value, even if the clock was set back: observers take each change for
  * a heartbeat.
  */
-export function nextLeaseUntil(table: "submissions" | "workers", untilMs: number) {
+export function nextLeaseUntil(table: "submissions" | "workers" | "links", untilMs: number) {
   const last = sql.ref<number>(`${table}.lease_until`);
   return sql<number>`case when ${last} < ${untilMs} then ${untilMs} else ${last} + 1 end`;
 }

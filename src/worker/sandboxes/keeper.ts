@@ -16,7 +16,14 @@ import type { SandboxCounts } from "../../domain/status.ts";
 import type { Caller } from "../../domain/submission.ts";
 import { Budget, type Release } from "../../fairness/budget.ts";
 import type { Languages } from "../../languages/load.ts";
-import type { Created, LeftSandbox, SandboxEnd, SandboxQuota, TakenOver } from "../../store/sandboxes/types.ts";
+import type {
+  ClaimedSandbox,
+  Created,
+  LeftSandbox,
+  SandboxEnd,
+  SandboxQuota,
+  TakenOver,
+} from "../../store/sandboxes/types.ts";
 import type { Store } from "../../store/store.ts";
 import type { AccountUse } from "./attachments.ts";
 import { type HeldBox, isFull, type SandboxEngine } from "./engine.ts";
@@ -29,6 +36,8 @@ import { SNAPSHOTS_AT_ONCE, type Snapshots } from "./snapshots.ts";
 const RENEWALS_PER_LEASE = 3;
 /** Bytes of output a second, and at once after a pause, of all terminals of an account together. */
 const ACCOUNT_TERMINALS = [16 * 1_048_576, 4 * 1_048_576] as const;
+/** How long a claimed sandbox waits for the service for which it was claimed. */
+const BEGIN_MS = 10_000;
 /** How often the clocks of the sandboxes are looked at. */
 const TICK_MS = 1_000;
 /** How long the launcher keeps a sandbox whose process has ended: the default of its option --keep-seconds. */
@@ -61,10 +70,26 @@ export interface SandboxKeeperOptions {
   readonly meter: Meter;
 }
 
+type Environment = Readonly<Record<string, string>>;
+
 /** What is sealed of a sandbox: the secret of its box, and the environment of its executions. */
 interface Secrets {
   readonly token: string;
-  readonly env: Readonly<Record<string, string>>;
+  readonly env: Environment;
+}
+
+/** What a stored sandbox still needs to begin. */
+interface Beginning {
+  readonly env: Environment;
+  /** The snapshot whose files it begins with. */
+  readonly from: Snapshot | null;
+}
+
+/** A sandbox that is being claimed, or whose box is being made. */
+interface Claimed {
+  readonly accountId: string;
+  readonly env: PromiseWithResolvers<Environment>;
+  readonly made: PromiseWithResolvers<Sandbox>;
 }
 
 /** The sandboxes of this process. */
@@ -78,6 +103,10 @@ export class SandboxKeeper implements SandboxHost {
   readonly #unstored = new Map<string, SandboxEnd>();
   /** Requests for new sandboxes. */
   readonly #requests = new Set<Promise<Sandbox>>();
+  /** Claimed sandboxes that wait for the variables of their environment. */
+  readonly #claimed = new Map<string, Claimed>();
+  /** Called when places or memory may have become free. */
+  readonly #onRoom = new Set<() => void>();
   readonly #accounts = new Map<string, AccountUse>();
   readonly #places: Budget;
   readonly #memory: Budget;
@@ -107,6 +136,11 @@ export class SandboxKeeper implements SandboxHost {
 
   static start(options: SandboxKeeperOptions): SandboxKeeper {
     return new SandboxKeeper(options);
+  }
+
+  /** The machine whose snapshots its sandboxes can begin with. */
+  get snapshotStore(): string {
+    return this.#options.snapshots.storeId;
   }
 
   counts(): SandboxCounts {
@@ -149,7 +183,7 @@ export class SandboxKeeper implements SandboxHost {
       if (created.kind === "unknown" && from === "unknown") throw new SandboxRefused("snapshotNotFound");
       if (created.kind !== "created") return await this.#refusedOrKnown(created, sandbox.worker);
       if (from === "unknown" || !release) throw new Error("a sandbox without a place was stored");
-      const making = this.#make(sandbox, request, created.quota, release, from);
+      const making = this.#make(sandbox, Promise.resolve({ env: request.env, from }), created.quota, release);
       isKept = true;
       this.#creating.set(sandbox.id, making);
       const made = await making.finally(() => this.#creating.delete(sandbox.id));
@@ -172,6 +206,11 @@ export class SandboxKeeper implements SandboxHost {
       if (isRepeatable && SandboxRefused.is(error, "snapshotNotFound")) return "unknown";
       throw error;
     }
+  }
+
+  /** The snapshot that a stored sandbox begins with; null if there is none. @throws SandboxRefused: snapshotNotFound, snapshotElsewhere. */
+  async #sourceOf({ from, accountId }: Sandbox): Promise<Snapshot | null> {
+    return from === null ? null : await this.#options.snapshots.find(from, accountId);
   }
 
   async find(id: string, accountId: string): Promise<SandboxHandle> {
@@ -235,10 +274,93 @@ export class SandboxKeeper implements SandboxHost {
     }
   }
 
+  /**
+   * Claims sandboxes that wait for a process, in their order, as far as there is room for them, and begins to make their boxes. One that begins with a
+   * snapshot is claimed only where that is. Call it after `takeOver`: sandboxes that live have the room first.
+   * @param services those that can ask this process for them.
+   */
+  async claim(services: readonly string[]): Promise<void> {
+    const { store, worker, leaseMs } = this.#options;
+    if (this.#isStopping || services.length === 0) return;
+    for (const { id, accountId, limits } of await store.sandboxes.waiting(services, this.snapshotStore)) {
+      if (limits.cpus > this.capacity.cpus) continue;
+      const release = this.#isStopping ? undefined : this.#reserve(accountId, limits.memoryBytes);
+      if (!release) continue; // another account, or one that needs less memory, can have room
+      // Known before the claim is: the service can hear of it, and ask, before the answer of the database arrives here.
+      const expected = this.#expect(id, accountId);
+      let claimed: ClaimedSandbox | null = null;
+      try {
+        claimed = await store.sandboxes.claim(id, worker, Date.now() + leaseMs);
+      } finally {
+        if (!claimed) {
+          release();
+          this.#claimed.delete(id);
+          expected.made.reject(new SandboxRefused("sandboxNotFound"));
+        }
+      }
+      if (claimed) this.#makeClaimed(claimed, release, expected);
+    }
+  }
+
+  /** Calls the listener when there may be room for another sandbox. @returns a function that ends the subscription. */
+  onRoom(listener: () => void): () => void {
+    this.#onRoom.add(listener);
+    return () => this.#onRoom.delete(listener);
+  }
+
+  /** LinkedHost.begin of src/link/methods.ts. */
+  async begin(id: string, accountId: string, env: Environment): Promise<Sandbox> {
+    const claimed = this.#claimed.get(id);
+    if (claimed?.accountId !== accountId) throw new SandboxRefused("sandboxNotFound");
+    claimed.env.resolve(env);
+    return await claimed.made.promise;
+  }
+
+  #expect(id: string, accountId: string): Claimed {
+    const expected: Claimed = { accountId, env: Promise.withResolvers(), made: Promise.withResolvers() };
+    // Nobody may have asked when one of them fails.
+    expected.env.promise.catch(() => {});
+    expected.made.promise.catch(() => {});
+    this.#claimed.set(id, expected);
+    return expected;
+  }
+
+  #makeClaimed({ sandbox, quota }: ClaimedSandbox, release: Release, expected: Claimed): void {
+    const { id } = sandbox;
+    const { meter } = this.#options;
+    const startedAt = performance.now();
+    const late = setTimeout(() => abandon(expected), BEGIN_MS);
+    const beginning = expected.env.promise.then(async (env) => ({ env, from: await this.#sourceOf(sandbox) }));
+    beginning.catch(() => {}); // making it fails
+    const making = this.#make(sandbox, beginning, quota, release);
+    this.#creating.set(id, making);
+    this.#requests.add(making);
+    const done = () => {
+      clearTimeout(late);
+      this.#creating.delete(id);
+      this.#requests.delete(making);
+    };
+    making.then(
+      (made) => {
+        done();
+        meter.time("sandboxCreated", {}, secondsSince(startedAt));
+        this.#claimed.delete(id);
+        expected.made.resolve(made);
+      },
+      (error: unknown) => {
+        done();
+        expected.made.reject(error);
+        // The service that asks a little later hears why.
+        setTimeout(() => this.#claimed.delete(id), BEGIN_MS).unref();
+      },
+    );
+  }
+
   /** Refuses new sandboxes, and ends all, or leaves them to the next process. It resolves when that is durable. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const timer of this.#timers) clearInterval(timer);
+    for (const claimed of this.#claimed.values()) abandon(claimed);
     await this.#renewing;
     await Promise.allSettled(this.#requests);
     const { leaves, store, worker, log } = this.#options;
@@ -263,6 +385,7 @@ export class SandboxKeeper implements SandboxHost {
     return () => {
       place();
       memory();
+      for (const listener of this.#onRoom) listener();
     };
   }
 
@@ -291,18 +414,18 @@ export class SandboxKeeper implements SandboxHost {
   /** Makes the box of a stored sandbox. @param release is called when the sandbox has ended. */
   async #make(
     sandbox: Sandbox,
-    request: SandboxRequest,
+    beginning: Promise<Beginning>,
     quota: SandboxQuota,
     release: Release,
-    from: Snapshot | null,
   ): Promise<Sandbox> {
     const { store, engine, worker, sealer, log } = this.#options;
     let box: HeldBox | null = null;
     try {
       box = await engine.hold(sandbox.limits);
       const { controls, controlsMissing, token, launcher } = box;
-      const secrets: Secrets = { token, env: request.env };
       if (controlsMissing.length > 0) throw new Error(`controls are missing: ${controlsMissing.join("; ")}`);
+      const { env, from } = await beginning;
+      const secrets: Secrets = { token, env };
       if (from) await this.#restore(box, sandbox, from);
       const running = await store.sandboxes.update(sandbox.id, worker, {
         state: "running",
@@ -312,7 +435,7 @@ export class SandboxKeeper implements SandboxHost {
       });
       if (!running) throw new Error("the sandbox was ended before its box was ready");
       box.keep(); // not before its token is stored: nobody could take it over
-      this.#adopt(running, box, request.env, quota, release);
+      this.#adopt(running, box, env, quota, release);
       return running;
     } catch (error) {
       // Any client can bring about that the files of a snapshot do not fit.
@@ -352,7 +475,7 @@ export class SandboxKeeper implements SandboxHost {
   #adopt(
     sandbox: Sandbox,
     box: HeldBox,
-    env: Secrets["env"],
+    env: Environment,
     quota: SandboxQuota,
     release: Release,
     earlier: TakenOver["executions"] = [],
@@ -438,6 +561,11 @@ export class SandboxKeeper implements SandboxHost {
       log.error({ err: error }, "the leases of sandboxes could not be renewed");
     }
   }
+}
+
+/** Lets a claimed sandbox fail, unless its service has begun it. */
+function abandon({ env }: Claimed): void {
+  env.reject(new Error("the service did not begin the sandbox"));
 }
 
 /** The host of a process without sandboxes. */

@@ -242,7 +242,7 @@ export class LivingSandbox implements SandboxHandle {
     throw this.#refusal("worker_lost");
   }
 
-  execution(number: number): RunningExecution | null {
+  async execution(number: number): Promise<RunningExecution | null> {
     return this.#runs.get(number) ?? null;
   }
 
@@ -349,7 +349,7 @@ export class LivingSandbox implements SandboxHandle {
     }
   }
 
-  usage(): readonly UsageSample[] {
+  async usage(): Promise<readonly UsageSample[]> {
     return this.#usage.samples();
   }
 
@@ -614,7 +614,7 @@ export class LivingSandbox implements SandboxHandle {
       evidence,
       lastSnapshot,
       drop: this.#drop(STORED_BYTES.ended),
-      usage: this.usage(),
+      usage: this.#usage.samples(),
     };
     let unstored: SandboxEnd | null = null;
     try {

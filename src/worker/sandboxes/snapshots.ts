@@ -51,6 +51,11 @@ export class Snapshots {
     return snapshots;
   }
 
+  /** The machine that has them. */
+  get storeId(): string {
+    return this.#options.files.id;
+  }
+
   /** Takes a snapshot, which is durable and was read back when this resolves. @throws SandboxRefused: snapshotQuota, snapshotsFull, snapshotFailed. */
   async take({ sandbox, name, keyId, leastBytes, save }: TakenFrom): Promise<Snapshot> {
     const { store, files: archives, log } = this.#options;

@@ -35,6 +35,7 @@ const NOT_KEPT = [
   "sends",
   "quota",
   "workers",
+  "links",
   "schema_version",
   "live_output",
   "sessions",

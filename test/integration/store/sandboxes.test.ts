@@ -317,7 +317,7 @@ onEachDatabase((temporaryStore) => {
     await store.sandboxes.endExecution({ execution: ended(late, { status: "completed" }), drop: [] });
     assert.equal((await store.sandboxes.execution(sandbox.id, key.accountId, 1))?.status, "error");
     assert.equal(await store.sandboxes.update(sandbox.id, "dead", { idleSecs: 5 }), null);
-    assert.equal(await store.sandboxes.begin({ ...late, number: 4 }, "dead"), false);
+    assert.equal(await store.sandboxes.begin({ ...late, number: 4 }, "dead"), "lost");
     clock.nowMs += 5_000;
     await store.sandboxes.sweep(null);
     assert.equal((await store.sandboxes.get(sandbox.id, key.accountId))?.state, "running", "it has a lease");

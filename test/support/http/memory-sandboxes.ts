@@ -72,6 +72,11 @@ export class MemorySandboxes implements SandboxHost {
     return removed;
   }
 
+  /** It claims no sandboxes. */
+  async begin(): Promise<Sandbox> {
+    throw new SandboxRefused("sandboxNotFound");
+  }
+
   async find(id: string, accountId: string): Promise<SandboxHandle> {
     const stored = await this.#store.sandboxes.get(id, accountId);
     if (!stored) throw new SandboxRefused("sandboxNotFound");
@@ -131,7 +136,7 @@ class MemorySandbox implements SandboxHandle {
     return complete;
   }
 
-  execution(number: number): RunningExecution | null {
+  async execution(number: number): Promise<RunningExecution | null> {
     return this.#executions.get(number) ?? null;
   }
 
@@ -148,14 +153,14 @@ class MemorySandbox implements SandboxHandle {
 
   async end(): Promise<Sandbox> {
     await Promise.all([...this.#executions.values()].map((one) => one.kill()));
-    const end = { reason: "client", endedAtMs: Date.now(), evidence: null, usage: this.usage() } as const;
+    const end = { reason: "client", endedAtMs: Date.now(), evidence: null, usage: await this.usage() } as const;
     const ended = await this.#store.sandboxes.end(this.sandbox.id, WORKER, end);
     if (!ended) throw new Error("the sandbox has ended");
     this.sandbox = ended;
     return ended;
   }
 
-  usage() {
+  async usage() {
     return [0, 1, 2, 3].map((i) => ({
       atMs: (this.sandbox.startedAtMs ?? 0) + i * 5_000,
       cpuUsec: i * 1_000_000,

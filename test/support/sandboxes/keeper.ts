@@ -21,7 +21,10 @@ export async function temporarySnapshots(store: Store, bytes = 1024 * MIB): Prom
 }
 
 /** For tests that take no snapshots. */
-const NO_SNAPSHOTS = { remove: () => Promise.reject(new Error("this test has no snapshots")) } as unknown as Snapshots;
+const NO_SNAPSHOTS = {
+  storeId: "none",
+  remove: () => Promise.reject(new Error("this test has no snapshots")),
+} as unknown as Snapshots;
 
 type Options = Pick<SandboxKeeperOptions, "engine"> & { readonly store: Store } & Partial<
     Omit<SandboxKeeperOptions, "engine" | "store">

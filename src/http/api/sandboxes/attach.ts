@@ -78,6 +78,7 @@ export const attachExecution = route({
     "profileForbidden",
     "sandboxesOff",
     "sandboxElsewhere",
+    "sandboxUnreachable",
     "upgradeRequired",
     "foreignOrigin",
     "tooManyWatched",

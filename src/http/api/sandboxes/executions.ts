@@ -183,7 +183,7 @@ export const execution = route({
   handler: (services) => async (call) => {
     if (call.query.wait === "true") {
       const handle = await living(call, services);
-      const running = handle?.execution(call.path.number);
+      const running = await handle?.execution(call.path.number);
       const ended = running && (await endOf(running, call, services));
       if (ended) return await send(ended, call, services);
     }
@@ -191,7 +191,7 @@ export const execution = route({
   },
 });
 
-/** The sandbox of a call, if it lives in this process. The call is then a use of it. */
+/** The sandbox of a call, if it lives in a process that can be asked. The call is then a use of it. */
 async function living(call: OfExecution, services: Services): Promise<SandboxHandle | undefined> {
   const { caller, path, reply } = call;
   checkAllowed(caller, services);
@@ -224,9 +224,9 @@ async function storedExecution(call: OfExecution, services: Services): Promise<E
   return found;
 }
 
-/** An execution for a reader. @throws ClientError sandboxElsewhere if it runs in another process. */
+/** An execution for a reader. @throws ClientError sandboxElsewhere if it runs in a process without a link. */
 export async function followedExecution(call: OfExecution, services: Services): Promise<Followed> {
-  const running = (await living(call, services))?.execution(call.path.number);
+  const running = await (await living(call, services))?.execution(call.path.number);
   if (running) return runningExecution(running);
   const found = await storedExecution(call, services);
   if (found.status === "running") throw clientError("sandboxElsewhere", []);
@@ -253,7 +253,7 @@ export const executionEvents = route({
     },
   },
   successes: { 200: { description: "A stream of events", media: "text/event-stream" } },
-  errors: ["profileForbidden", "sandboxesOff", "sandboxElsewhere", "tooManyWatched", "noRoom"],
+  errors: ["profileForbidden", "sandboxesOff", "sandboxElsewhere", "sandboxUnreachable", "tooManyWatched", "noRoom"],
   config: { ofSandbox: true },
   handler: (services) => async (call) => {
     const { request, reply, caller, query, headers } = call;
@@ -302,7 +302,7 @@ async function act(
   run: (running: RunningExecution) => Promise<unknown>,
 ): Promise<z.output<typeof actedBody>> {
   return await ofSandbox(call, services, async (handle) => {
-    const running = handle.execution(call.path.number);
+    const running = await handle.execution(call.path.number);
     if (!running) {
       const { caller, path } = call;
       const { store } = services.dependencies;
@@ -386,7 +386,7 @@ export const killExecution = route({
   config: { ofSandbox: true, bodyless: true },
   handler: (services) => async (call) =>
     await ofSandbox(call, services, async (handle) => {
-      const running = handle.execution(call.path.number);
+      const running = await handle.execution(call.path.number);
       if (!running) return await sendStored(call, services);
       await running.kill();
       return await send(await running.ended, call, services);

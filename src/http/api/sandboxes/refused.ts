@@ -26,6 +26,7 @@ const MAX_TEXT = 500;
 const REFUSED: { readonly [Code in SandboxRefusalCode]: (details: SandboxRefusals[Code]) => ClientError } = {
   sandboxesOff: () => clientError("sandboxesOff", []),
   sandboxElsewhere: () => clientError("sandboxElsewhere", []),
+  sandboxUnreachable: () => clientError("sandboxUnreachable", [], RETRY_SOON),
   keyRevoked: () => clientError("unauthorized", []),
   accountSuspended: () => clientError("accountSuspended", []),
   sandboxNotFound: () => clientError("sandboxNotFound", []),
@@ -94,6 +95,7 @@ export const SANDBOX_ERRORS = [
   "sandboxesOff",
   "sandboxElsewhere",
   "sandboxMoving",
+  "sandboxUnreachable",
   "sandboxEnded",
 ] as const satisfies readonly ErrorCode[];
 

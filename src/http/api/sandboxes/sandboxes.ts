@@ -146,7 +146,7 @@ export const endSandbox = route({
     "not change.",
   parameters: { path: { id: SANDBOX_ID } },
   successes: { 200: { description: "The sandbox after its end", body: sandboxBody } },
-  errors: ["profileForbidden", "sandboxesOff", "sandboxElsewhere"],
+  errors: ["profileForbidden", "sandboxesOff", "sandboxElsewhere", "sandboxUnreachable"],
   config: { ofSandbox: true, bodyless: true },
   handler: (services) => async (call) => {
     const known = await stored(call, services);
@@ -215,6 +215,6 @@ export const sandboxMetrics = route({
   handler: (services) => async (call) =>
     await ofSandbox(call, services, async (handle) => {
       const measured = await handle.measure();
-      return toMetrics(measured, call.query.samples === "true" ? handle.usage() : null);
+      return toMetrics(measured, call.query.samples === "true" ? await handle.usage() : null);
     }),
 });
