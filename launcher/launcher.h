@@ -39,6 +39,7 @@ struct launcher {
 	int sockets;    /* a directory for the sockets between holders and attached slots, in a file system that is mounted nowhere; -1: none */
 	int proc;       /* the host's /proc, opened before the root was changed */
 	int signal_map; /* the BPF map of signals.h; -1: the kernel does not permit it, so no signals are counted */
+	bool has_loopback; /* whether the operator permits sockets in sandboxes */
 	struct loopback loopback; /* sockets in sandboxes */
 	struct locks locks; /* in sandboxes */
 	struct cpus *cpus;

@@ -15,7 +15,7 @@
 
 #include "bpf.h"
 
-enum { SANDBOXES_MOST = 2048, DEPTH_MOST = 24, KERNEL_MINOR_BITS = 20 };
+enum { SANDBOXES_MOST = 4096 /* HOLDERS_MAX_NUMBER */, DEPTH_MOST = 24, KERNEL_MINOR_BITS = 20 };
 enum { OUT, NEXT_LEVEL, FOUND, COUNT, NEXT, COUNTED, KNOWN, UPDATE, SHARED, KILL };
 /* Cells on the stack of a program. */
 enum { KEY = -8, OWNER = -16, VALUE = -32 /* and -24 */, CELL = -40 };
@@ -72,6 +72,7 @@ struct maps {
 	PUT(BPF_DW, FP, VALUE, R8), \
 	GET(BPF_DW, R1, FP, OWNER), PUT(BPF_DW, FP, VALUE + 8, R1), \
 	MAP(R1, (m)->known), COPY(R2, FP), ADD(R2, KEY), COPY(R3, FP), ADD(R3, VALUE), SET(R4, BPF_NOEXIST), CALL(BPF_FUNC_map_update_elem), \
+	IF(BPF_JEQ, R0, -EEXIST, OUT), /* another thread has noted this record */ \
 	IF(BPF_JNE, R0, 0, KILL), \
 	COPY(R7, R8), \
 	GOTO(UPDATE)

@@ -35,7 +35,7 @@ enum { KEEP_SECONDS_DEFAULT = 60, KEEP_SECONDS_MAX = 600 };
 struct options {
 	const char *socket, *image, *instance;
 	long client_uid, uid_base, slots, image_bytes, sandboxes, sandbox_memory, keep_seconds;
-	bool describe, check;
+	bool describe, check, loopback;
 };
 
 /* Applies a NAME=VALUE of --ceiling; NAME is an INT key of STEP in protocol.def. */
@@ -52,13 +52,13 @@ static void set_ceiling(char *text)
 
 static struct options read_options(int argc, char **argv)
 {
-	enum { SOCKET = 1, CLIENT, IMAGE, INSTANCE, UIDS, SLOTS, DESCRIBE, CHECK, CEILING, IMAGE_BYTES, SANDBOXES, SANDBOX_MEMORY, KEEP_SECONDS };
+	enum { SOCKET = 1, CLIENT, IMAGE, INSTANCE, UIDS, SLOTS, DESCRIBE, CHECK, CEILING, IMAGE_BYTES, SANDBOXES, SANDBOX_MEMORY, KEEP_SECONDS, LOOPBACK };
 	static const struct option known[] = {
 		{"socket", 1, NULL, SOCKET}, {"client-uid", 1, NULL, CLIENT}, {"image", 1, NULL, IMAGE},
 		{"instance", 1, NULL, INSTANCE}, {"uid-base", 1, NULL, UIDS}, {"slots", 1, NULL, SLOTS},
 		{"describe", 0, NULL, DESCRIBE}, {"check", 0, NULL, CHECK}, {"ceiling", 1, NULL, CEILING},
 		{"lock-image", 1, NULL, IMAGE_BYTES}, {"sandboxes", 1, NULL, SANDBOXES}, {"sandbox-memory", 1, NULL, SANDBOX_MEMORY},
-		{"keep-seconds", 1, NULL, KEEP_SECONDS}, {0},
+		{"keep-seconds", 1, NULL, KEEP_SECONDS}, {"loopback", 0, NULL, LOOPBACK}, {0},
 	};
 	struct options o = {.client_uid = -1, .uid_base = -1, .slots = -1, .keep_seconds = KEEP_SECONDS_DEFAULT};
 	int option;
@@ -76,6 +76,7 @@ static struct options read_options(int argc, char **argv)
 		case IMAGE_BYTES: o.image_bytes = parse_number(optarg, 0, LONG_MAX, "lock-image"); break;
 		case SANDBOXES: o.sandboxes = parse_number(optarg, 0, HOLDERS_MAX_NUMBER, "sandboxes"); break;
 		case SANDBOX_MEMORY: o.sandbox_memory = parse_number(optarg, 16 << 20, LONG_MAX, "sandbox-memory"); break;
+		case LOOPBACK: o.loopback = true; break;
 		case KEEP_SECONDS: o.keep_seconds = parse_number(optarg, 0, KEEP_SECONDS_MAX, "keep-seconds"); break;
 		default: exit(2);
 		}
@@ -92,6 +93,7 @@ static struct options read_options(int argc, char **argv)
 		      "         --socket PATH --client-uid N --slots N   serve\n"
 		      "         --sandboxes N --sandbox-memory BYTES     with these: at most N sandboxes, which use so much memory together\n"
 		      "         --keep-seconds N                         how long a sandbox waits for another client, by default 60\n"
+		      "         --loopback                               sandboxes have sockets of TCP and UDP on their loopback interface\n"
 		      "       | --check                                  try every control, print JSON\n"
 		      "         --lock-image BYTES                       with both: keep the image in memory if it is not larger\n"
 		      "       assay-launcher --describe                  print the protocol as JSON\n", stderr);
@@ -143,6 +145,7 @@ int main(int argc, char **argv)
 	launcher.holders = o.check ? 0 : (unsigned)o.sandboxes;
 	launcher.attached = ATTACHED_OF_ONE * launcher.holders < ATTACHED_CONNECTIONS_MAX ? ATTACHED_OF_ONE * launcher.holders : ATTACHED_CONNECTIONS_MAX;
 	launcher.sandbox_memory = (uint64_t)o.sandbox_memory;
+	launcher.has_loopback = o.loopback;
 	launcher.keep_ns = (uint64_t)o.keep_seconds * 1000000000u;
 	clear_bounding_set();
 	if (o.check)

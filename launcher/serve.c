@@ -190,11 +190,16 @@ static void reject_full(int connection, const char *what)
 /* Writes 128 random bits in hexadecimal digits. Returns -1 with errno if there are none. */
 static int make_token(token_text token)
 {
+	static const char digits[] = "0123456789abcdef";
 	unsigned char bytes[TOKEN_BYTES / 2];
 	if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
 		return -1;
-	for (size_t i = 0; i < sizeof bytes; i++)
-		snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+	for (size_t i = 0; i < sizeof bytes; i++) {
+		token[2 * i] = digits[bytes[i] >> 4];
+		token[2 * i + 1] = digits[bytes[i] & 15];
+	}
+	token[TOKEN_BYTES] = 0;
+	explicit_bzero(bytes, sizeof bytes); /* processes of boxes get a copy of this stack */
 	return 0;
 }
 

@@ -130,6 +130,11 @@ with_launcher() {
     --image "$image/rootfs" --instance "$instance" --uid-base "$uid_base" --slots "$launcher_slots"
   [ -z "$image_in_memory" ] || set -- "$@" --lock-image "$image_in_memory"
   [ "$sandboxes" -eq 0 ] || set -- "$@" --sandboxes "$sandboxes" --sandbox-memory "$(sandbox_bytes)"
+  case ${ASSAY_SANDBOX_LOOPBACK:-no} in
+  yes) set -- "$@" --loopback ;;
+  no) ;;
+  *) fail "ASSAY_SANDBOX_LOOPBACK is neither yes nor no" ;;
+  esac
   ceilings=$(launcher_ceilings) && [ -n "$ceilings" ] || fail "the ceilings of the launcher cannot be computed"
   for ceiling in $ceilings; do
     set -- "$@" --ceiling "$ceiling"

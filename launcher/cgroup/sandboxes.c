@@ -444,8 +444,12 @@ static bool empty_leaf(const struct group_set *s, int leaf)
 
 void pool_kill(const struct leaf_pool *p, const struct group_set *s, int leaf)
 {
-	if (leaf >= 0 && leaf < SANDBOX_LEAVES_MAX && p->state[leaf] == LEAF_TAKEN)
-		empty_leaf(s, leaf);
+	char path[32], name[16];
+	if (leaf < 0 || leaf >= SANDBOX_LEAVES_MAX || p->state[leaf] != LEAF_TAKEN)
+		return;
+	pool_name(leaf, name);
+	snprintf(path, sizeof path, "%s/cgroup.kill", name);
+	group_file_write(s->own.dir[TREE_UNIFIED], path, "1"); /* also kills what is being forked */
 }
 
 void pool_give(struct leaf_pool *p, const struct group_set *s, int leaf, bool left, bool reusable)

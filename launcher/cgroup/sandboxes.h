@@ -70,7 +70,7 @@ int pool_take(struct leaf_pool *p, const struct group_set *s);
  * `reusable`, it is removed.
  */
 void pool_give(struct leaf_pool *p, const struct group_set *s, int leaf, bool left, bool reusable);
-/* Kills the processes of a leaf that stays taken, and waits a moment for their end. */
+/* Kills the processes of a leaf that stays taken, without waiting for their end: its slot reaps them, and gives the leaf back. */
 void pool_kill(const struct leaf_pool *p, const struct group_set *s, int leaf);
 /*
  * Takes back the leaves whose last process has ended since it was left, and kills the processes of those that use more than `kernel_bytes` of the

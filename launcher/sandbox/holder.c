@@ -551,6 +551,19 @@ static uint64_t decide_stays(struct holder *h)
 }
 
 /*
+ * Notes that the holder has the connection of this process, before the process ends, at which the launcher looks for it; and not that of another one, whose
+ * end the launcher may see later.
+ */
+static void give_connection(struct holder *h, unsigned number)
+{
+	const struct launcher *l = h->slot.launcher;
+	for (size_t i = 0; i < notes_size(l) / sizeof *l->notes; i++)
+		if (l->notes[i].given_to == h->slot.number + 1)
+			l->notes[i].given_to = 0;
+	l->notes[number].given_to = h->slot.number + 1;
+}
+
+/*
  * Takes another connection, which an attached slot has brought, in place of that of the client. A client that is still there is cut off. All attached slots
  * but those that stay end with what they run, because they were the former client's. The programs stay stopped until the new client says RESUME.
  */
@@ -566,12 +579,12 @@ static void take_over(struct holder *h, struct attached *a, const struct held_me
 		answer.err = EAGAIN;
 	}
 	if (!answer.err) {
+		give_connection(h, m->number);
 		decide_stays(h); /* of those whose client has left at the same time */
 		for (int i = 0; i < PLACES_MAX; i++)
 			if (&h->attached[i] != a && h->attached[i].socket >= 0 && h->attached[i].joined && !h->attached[i].stays)
 				end_slot(h, &h->attached[i]);
 		h->connection = connection;
-		h->slot.launcher->notes[m->number].given_to = h->slot.number + 1; /* before the end of the slot, at which the launcher looks for it */
 		send_held(h);
 		if (flush_all(&h->out, h->connection) < 0)
 			h->lost = !await_client(h);

@@ -150,6 +150,10 @@ export const settingsSchema = z.object({
     description:
       "Largest number of CPUs that a sandbox may ask for in `limits.cpus`. Each execution is bound to that many CPUs, namely those with the fewest boxes of submissions, and of these the ones with the fewest executions. Above 1, programs that wake each other on several CPUs can [slow down neighbours](security.md#time).",
   }),
+  ASSAY_SANDBOX_LOOPBACK: setting(z.enum(["yes", "no"]).prefault("no"), {
+    description:
+      "With `yes`, programs of a sandbox have sockets of TCP and UDP on its loopback interface, where the kernel lets the launcher bound them. Not every bound holds yet against a program that is made for it ([security](security.md#sandboxes)), so set it only if you trust the accounts with the memory of the machine.",
+  }),
   ASSAY_SNAPSHOT_BYTES: setting(wholeNumber(0, 1_125_899_906_842_624).prefault("21474836480"), {
     description:
       "Disk space for the [snapshots](sandboxes.md#snapshots) of sandboxes on this machine together, in bytes, in the directory `db/snapshots` of the data directory. An account may use as much as stays free; one without snapshots may use all that is free. With `0`, no snapshot can be taken.",

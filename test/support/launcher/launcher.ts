@@ -84,7 +84,13 @@ export async function startLauncher(options: LauncherOptions = {}): Promise<Laun
     ...["--uid-base", String(place.uidBase), "--slots", String(options.slots ?? 2)],
     ...["--client-uid", String(options.clientUid ?? 0)],
     ...(options.sandboxes
-      ? ["--sandboxes", String(options.sandboxes), "--sandbox-memory", String(options.sandboxMemory ?? 2 * 1024 ** 3)]
+      ? [
+          "--sandboxes",
+          String(options.sandboxes),
+          "--sandbox-memory",
+          String(options.sandboxMemory ?? 2 * 1024 ** 3),
+          "--loopback",
+        ]
       : []),
     ...(options.keepSeconds === undefined ? [] : ["--keep-seconds", String(options.keepSeconds)]),
     ...(options.lockImage ? ["--lock-image", String(Number.MAX_SAFE_INTEGER)] : []),
