@@ -269,7 +269,9 @@ export class HeldSandbox {
   static async rejoin(socketPath: string, token: string, limits: HoldLimits): Promise<HeldSandbox> {
     const connection = await Connection.open(join(dirname(socketPath), EXECUTIONS_SOCKET));
     const rejoin = new FrameWriter("REJOIN").bytes("REJOIN_TOKEN", token);
-    return new HeldSandbox(connection, socketPath, limits, await heldBy(connection, rejoin), []);
+    const held = new HeldSandbox(connection, socketPath, limits, await heldBy(connection, rejoin), []);
+    held.#isPaused = true; // everything stays stopped until `resume`
+    return held;
   }
 
   /** @returns the name of the launcher that runs now (`Hello.launcher`). @throws SandboxError if none runs. */

@@ -10,7 +10,7 @@ import { decodeBase64 } from "../api/program-options.ts";
 import { createBody, executeBody } from "../api/sandboxes/bodies.ts";
 import { outputBytes } from "../api/sandboxes/execution-events.ts";
 import { whenEnded } from "../api/sandboxes/executions.ts";
-import { checkAllowed, ofSandbox, refusing } from "../api/sandboxes/of-sandbox.ts";
+import { checkAllowed, ofSandbox, refusing, useMeanwhile } from "../api/sandboxes/of-sandbox.ts";
 import { toExecutionRequest, toSandboxRequest } from "../api/sandboxes/requests.ts";
 import { stored } from "../api/sandboxes/sandboxes.ts";
 import {
@@ -106,6 +106,7 @@ const run = tool({
   }),
   output: execution,
   isReadOnly: false,
+  isDestructive: true,
   isOfSandboxes: true,
   handler: async ({ sandbox_id, ...body }, call) =>
     await within(call, sandbox_id, async (handle) => {
@@ -192,14 +193,18 @@ const result = tool({
       known.state === "ended" || stream !== undefined
         ? null
         : await dependencies.sandboxes.find(known.id, caller.accountId).then(
-            (handle) => handle.execution(number),
+            async (handle) => {
+              const execution = await handle.execution(number);
+              if (execution) useMeanwhile(handle, call.reply);
+              return execution;
+            },
             () => null, // it has ended meanwhile, or another process has it: the store knows the execution
           );
     if (running) {
       const { value, texts } = await shown(running, call, signal);
       return { value: { execution: value }, texts };
     }
-    const found = await sandboxes.execution(known.id, caller.accountId, number, stream ? admit : undefined);
+    const found = await sandboxes.execution(known.id, caller.accountId, number, admit);
     if (!found) throw clientError("executionNotFound", []);
     if (stream === undefined) {
       const { value, texts } = await showExecution(found, call);
@@ -274,6 +279,7 @@ const writeFile = tool({
   }),
   output: z.strictObject({ path: z.string(), bytes: count }),
   isReadOnly: false,
+  isDestructive: true,
   isOfSandboxes: true,
   handler: async ({ sandbox_id, path: wanted, text, base64, executable }, call) =>
     await within(call, sandbox_id, async ({ files }) => {
@@ -307,13 +313,15 @@ const listFiles = tool({
   handler: async ({ sandbox_id, path: wanted = SANDBOX_HOME, after }, call) =>
     await within(call, sandbox_id, async ({ files }) => {
       const { entries, next } = await files.list(wanted, after ?? null, MAX_ENTRIES);
-      const lines = entries.map(({ path: at, type, bytes }) =>
-        type === "file" ? `${at}  ${bytes} bytes` : `${at}  ${type}`,
+      await call.admit(2 * entries.reduce((sum, { path: at }) => sum + Buffer.byteLength(at), 0));
+      // Names can have line breaks. They are quoted, and in a text of their own, so that none can pass for a fact.
+      const lines = entries.map(
+        ({ path: at, type, bytes }) => `${JSON.stringify(at)}  ${type === "file" ? `${bytes} bytes` : type}`,
       );
-      const more = next === null ? [] : [`There is more: after "${next}".`];
+      const fact = `${entries.length} entries.${next === null ? "" : ` There is more: after ${JSON.stringify(next)}.`}`;
       return {
         value: { entries: entries.map(toFile), next },
-        texts: [[...lines, ...more].join("\n") || "It is empty."],
+        texts: [fact, ...(lines.length > 0 ? [lines.join("\n")] : [])],
       };
     }),
 });
@@ -329,6 +337,7 @@ const end = tool({
     cleanup_verified: z.boolean().nullable().describe("Whether the kernel confirmed that nothing of it is left"),
   }),
   isReadOnly: false,
+  isDestructive: true,
   isOfSandboxes: true,
   handler: async ({ sandbox_id }, call) => {
     const known = await stored({ caller: call.caller, path: { id: sandbox_id.toLowerCase() } }, call);

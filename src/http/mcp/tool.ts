@@ -28,6 +28,8 @@ interface Declaration<Input extends z.ZodObject, Output extends z.ZodObject> {
   readonly output: Output;
   /** Whether it changes nothing and starts no program. */
   readonly isReadOnly: boolean;
+  /** Whether it can remove or replace what is there; no by default. */
+  readonly isDestructive?: boolean;
   /** Whether it is only for callers that may have sandboxes. */
   readonly isOfSandboxes?: boolean;
   /** Runs the tool with valid arguments. @throws ClientError, whose text the model gets. */

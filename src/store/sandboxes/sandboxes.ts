@@ -74,6 +74,9 @@ export function sandboxStore(
     answers: () => [],
     notifications: (notifications) => notifications,
   });
+  /** Rows stay as they were read until the end of the transaction. With one writer, they do anyway. */
+  const locked = <Query extends { forUpdate(): Query }>(query: Query): Query =>
+    abilities.oneWriter ? query : query.forUpdate();
   return {
     /**
      * Stores a sandbox. Only the next update of it waits for the disk, because nobody hears of it before it runs, unless another process
@@ -190,7 +193,7 @@ export function sandboxStore(
 
     /**
      * @param isFlushed whether the update must survive a power failure. What only matters while the sandbox lives need not, because no
-     * sandbox survives one.
+     * sandbox survives one. With several writers, it does all the same: the database can be lost without the machine of the sandbox.
      * @returns the sandbox as it is now; null if it has ended, or another worker has it.
      */
     update(id: string, worker: string, update: SandboxUpdate, isFlushed = true): Promise<Sandbox | null> {
@@ -215,19 +218,19 @@ export function sandboxStore(
           .executeTakeFirst();
         return row ? toSandbox(row) : null;
       };
-      return isFlushed ? transactions.run(work) : transactions.runUnflushed(work);
+      return isFlushed || !abilities.oneWriter ? transactions.run(work) : transactions.runUnflushed(work);
     },
 
     /** Ends a sandbox, with executions that still run. @returns as `update`. */
     end(id: string, worker: string, end: SandboxEnd): Promise<Sandbox | null> {
       return ended(async (trx) => {
-        const rows = await trx
+        const own = trx
           .selectFrom("sandboxes")
           .select("seq")
           .where("id", "=", id)
           .where("worker_id", "=", worker)
-          .where("ended_at", "is", null)
-          .execute();
+          .where("ended_at", "is", null);
+        const rows = await locked(own).execute();
         return { seqs: rows.map(({ seq }) => seq), end };
       }).then(([sandbox]) => sandbox ?? null);
     },
@@ -278,7 +281,9 @@ export function sandboxStore(
         .where("ended_at", "is", null)
         .orderBy("seq")
         .execute();
-      return rows.flatMap((row) => (row.kept === null ? [] : [{ sandbox: toSandbox(row), sealed: row.kept }]));
+      return rows.flatMap((row) =>
+        row.kept === null ? [] : [{ sandbox: toSandbox(row), sealed: row.kept, isLeft: row.kept_until !== null }],
+      );
     },
 
     /**
@@ -314,7 +319,7 @@ export function sandboxStore(
       const swept = await ended(async (trx) => {
         let lost = trx.selectFrom("sandboxes").select(["seq", "worker_id", "kept_until"]).where("ended_at", "is", null);
         lost = but === null ? lost.where("lease_until", "<", now()) : lost.where("worker_id", "!=", but);
-        const rows = await lost.orderBy("seq").limit(ENDED_AT_ONCE).execute();
+        const rows = await locked(lost.orderBy("seq").limit(ENDED_AT_ONCE)).execute();
         const [first] = rows;
         const reason = first ? lostReason(first) : "worker_lost";
         // All that are ended together have the same reason: the others follow in the next call.
@@ -333,7 +338,8 @@ export function sandboxStore(
       { keyId, isAwaited }: BeginOptions = { keyId: null, isAwaited: false },
     ): Promise<ExecutionBegun> {
       const { sandboxId } = execution;
-      return (isAwaited ? beginUnflushed : begin)({ sandboxId, worker, keyId, columns: fromExecution(execution) });
+      const isUnflushed = isAwaited && abilities.oneWriter; // for the reason of `update`
+      return (isUnflushed ? beginUnflushed : begin)({ sandboxId, worker, keyId, columns: fromExecution(execution) });
     },
 
     /** Makes an execution that was stored as one that is awaited durable, as `begin` makes the others. */

@@ -53,6 +53,8 @@ export interface KeptSandbox {
 export interface LeftSandbox {
   readonly sandbox: Sandbox;
   readonly sealed: Buffer;
+  /** Whether its worker was stopped and has left it, and did not crash. */
+  readonly isLeft: boolean;
 }
 
 /** A worker takes over a sandbox of another one. */

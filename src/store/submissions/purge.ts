@@ -68,7 +68,7 @@ export function retentionStore({ db, abilities }: Database, transactions: Transa
     },
 
     /**
-     * Deletes what an account has, unless it ended or was changed after `endedBeforeMs`: up to `max` ended submissions and up to `max`
+     * Deletes what an account has, unless it ended or was changed after `endedBeforeMs`: up to `max` ended submissions, sandboxes, snapshots and
      * problems, a few judgements, whose runs the following calls delete, and a part of a version that nothing uses. Results with
      * pending deliveries are deleted too.
      * @returns the number of deleted records; 0 if nothing is left to delete.
@@ -99,7 +99,16 @@ export function retentionStore({ db, abilities }: Database, transactions: Transa
         const tests = await purgeVersion(trx, abilities, { beforeMs: endedBeforeMs, accountId });
         const deleted = judged + Number(numDeletedRows) + (tests ? 1 : 0);
         const sandboxes = await removeSandboxes(trx, { beforeMs: endedBeforeMs, max, accountId });
-        return (await remove(trx, await theirs.execute())) + deleted + sandboxes;
+        // The machine that has their archives removes those (SnapshotSweeper).
+        const snapshots = trx
+          .selectFrom("snapshots")
+          .select("seq")
+          .where("account_id", "=", accountId)
+          .where("created_at", "<=", endedBeforeMs)
+          .where("written_until", "is", null)
+          .limit(max);
+        const taken = await trx.deleteFrom("snapshots").where("seq", "in", snapshots).executeTakeFirst();
+        return (await remove(trx, await theirs.execute())) + deleted + sandboxes + Number(taken.numDeletedRows);
       });
     },
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { type Meter, secondsSince } from "../../domain/meter.ts";
 import { FileError } from "../../domain/sandboxes/files.ts";
@@ -42,6 +43,10 @@ const BEGIN_MS = 10_000;
 const TICK_MS = 1_000;
 /** How long the launcher keeps a sandbox whose process has ended: the default of its option --keep-seconds. */
 export const KEEP_MS = 60_000;
+/** How long a stop waits for sandboxes that are being made. */
+const CREATED_MS = 8_000;
+/** How often, and after which pause, a launcher is asked again that is still busy with the end of the earlier process. */
+const [FULL_TRIES, FULL_PAUSE_MS] = [20, 500];
 /** How many sandboxes are taken over at the same time. */
 const TAKEN_AT_ONCE = 8;
 /** All sandboxes together are measured at most once in this time, on average, for their histories of usage. */
@@ -112,9 +117,12 @@ export class SandboxKeeper implements SandboxHost {
   readonly #memory: Budget;
   readonly #connections: Budget;
   readonly #buffers: Budget;
-  readonly #timers: readonly NodeJS.Timeout[];
+  readonly #ticking: NodeJS.Timeout;
+  readonly #renewal: NodeJS.Timeout;
   #renewing: Promise<void> | null = null;
   #isStopping = false;
+  /** Whether the sandboxes are left to the next process: none is added any more. */
+  #hasLeft = false;
 
   private constructor(options: SandboxKeeperOptions) {
     this.#options = options;
@@ -128,10 +136,8 @@ export class SandboxKeeper implements SandboxHost {
       ...shared,
     });
     this.#buffers = new Budget({ total: options.bufferBytes, ...shared });
-    this.#timers = [
-      setInterval(() => this.#tick(), TICK_MS),
-      setInterval(() => void this.#renew(), options.leaseMs / RENEWALS_PER_LEASE),
-    ];
+    this.#ticking = setInterval(() => this.#tick(), TICK_MS);
+    this.#renewal = setInterval(() => void this.#renew(), options.leaseMs / RENEWALS_PER_LEASE);
   }
 
   static start(options: SandboxKeeperOptions): SandboxKeeper {
@@ -234,7 +240,7 @@ export class SandboxKeeper implements SandboxHost {
     const { store, engine, worker, log } = this.#options;
     let left: readonly LeftSandbox[];
     try {
-      left = await store.sandboxes.left(await engine.launcher(), worker);
+      left = await store.sandboxes.left(await unlessFull(() => engine.launcher()), worker);
     } catch (error) {
       // A launcher that does not run has no sandboxes.
       log.warn({ err: error }, "no sandbox can be taken over");
@@ -248,17 +254,17 @@ export class SandboxKeeper implements SandboxHost {
     if (left.length > 0) log.info({ found: left.length, taken: this.#living.size }, "sandboxes taken over");
   }
 
-  async #takeOver({ sandbox: { id, worker: from, accountId, limits }, sealed }: LeftSandbox): Promise<void> {
+  async #takeOver({ sandbox: { id, worker: from, accountId, limits }, sealed, isLeft }: LeftSandbox): Promise<void> {
     const { store, engine, worker, leaseMs, sealer, log } = this.#options;
     const taken = await store.sandboxes.takeOver({ id, from, to: worker, leaseUntilMs: Date.now() + leaseMs });
     if (!taken) return; // it has ended, or another process has it
     const { sandbox, quota, executions: earlier } = taken;
     let box: HeldBox | null = null;
-    const release = this.#reserve(accountId, limits.memoryBytes);
+    const release = this.#hold(accountId, limits.memoryBytes);
     try {
       if (!release) throw new Error("this process may have fewer sandboxes than the earlier one");
       const { token, env } = JSON.parse(sealer.open(id, sealed)) as Secrets;
-      box = await engine.rejoin(token, limits);
+      box = await unlessFull(() => engine.rejoin(token, limits));
       if (box.controlsMissing.length > 0) throw new Error(`controls are missing: ${box.controlsMissing.join("; ")}`);
       if (sandbox.state === "running") await box.resume();
       this.#adopt(sandbox, box, env, quota, release, earlier);
@@ -266,7 +272,7 @@ export class SandboxKeeper implements SandboxHost {
       log.error({ err: error, sandbox: id }, "a sandbox could not be taken over");
       await box?.end().catch((lost: unknown) => log.error({ err: lost, sandbox: id }, "a box was not removed"));
       release?.();
-      const end: SandboxEnd = { reason: "worker_lost", endedAtMs: Date.now(), evidence: null };
+      const end: SandboxEnd = { reason: isLeft ? "shutdown" : "worker_lost", endedAtMs: Date.now(), evidence: null };
       await store.sandboxes.end(id, worker, end).catch((lost: unknown) => {
         log.error({ err: lost, sandbox: id }, "the end of a sandbox was not stored");
         this.#unstored.set(id, end);
@@ -359,19 +365,36 @@ export class SandboxKeeper implements SandboxHost {
   /** Refuses new sandboxes, and ends all, or leaves them to the next process. It resolves when that is durable. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    for (const timer of this.#timers) clearInterval(timer);
+    clearInterval(this.#ticking);
     for (const claimed of this.#claimed.values()) abandon(claimed);
-    await this.#renewing;
-    await Promise.allSettled(this.#requests);
     const { leaves, store, worker, log } = this.#options;
-    if (!leaves) {
-      await Promise.all([...this.#living.values()].map((living) => living.endFor("shutdown")));
-      return;
-    }
-    await Promise.all([...this.#living.values()].map((living) => living.leave()));
+    const created = Promise.allSettled(this.#requests);
+    // One that begins with a large snapshot is not ready in time. It then ends with the connection of this process.
+    await (leaves ? Promise.race([created, sleep(CREATED_MS, undefined, { ref: false })]) : created);
+    this.#hasLeft = leaves;
+    const living = [...this.#living.values()];
+    await Promise.all(living.map((one) => (leaves ? one.leave() : one.endFor("shutdown"))));
+    // Until here, the leases are renewed, so that no other process ends what this one is about to leave.
+    clearInterval(this.#renewal);
+    await this.#renewing;
+    if (!leaves) return;
     await store.sandboxes
       .leave(worker, Date.now() + KEEP_MS)
       .catch((error: unknown) => log.error({ err: error }, "it was not stored that sandboxes were left"));
+  }
+
+  /** A place and memory that an account has already, whatever its share would be now; undefined if this process may not have so much. */
+  #hold(accountId: string, memoryBytes: number): Release | undefined {
+    const { sandboxes, memoryBytes: most } = this.capacity;
+    if (this.#places.held >= sandboxes || this.#memory.held + memoryBytes > most) return undefined;
+    return this.#released([this.#places.hold(accountId, 1), this.#memory.hold(accountId, memoryBytes)]);
+  }
+
+  #released(held: readonly Release[]): Release {
+    return () => {
+      for (const one of held) one();
+      for (const listener of this.#onRoom) listener();
+    };
   }
 
   /** A place and memory for a sandbox of the account; undefined if there is none for it now. */
@@ -382,11 +405,7 @@ export class SandboxKeeper implements SandboxHost {
       place?.();
       return undefined;
     }
-    return () => {
-      place();
-      memory();
-      for (const listener of this.#onRoom) listener();
-    };
+    return this.#released([place, memory]);
   }
 
   async #refusedOrKnown(created: Exclude<Created, { kind: "created" }>, worker: string): Promise<Sandbox> {
@@ -434,6 +453,7 @@ export class SandboxKeeper implements SandboxHost {
         kept: { launcher, sealed: sealer.seal(sandbox.id, JSON.stringify(secrets)) },
       });
       if (!running) throw new Error("the sandbox was ended before its box was ready");
+      if (this.#hasLeft) throw new Error("this process has left its sandboxes to the next one");
       box.keep(); // not before its token is stored: nobody could take it over
       this.#adopt(running, box, env, quota, release);
       return running;
@@ -566,6 +586,17 @@ export class SandboxKeeper implements SandboxHost {
 /** Lets a claimed sandbox fail, unless its service has begun it. */
 function abandon({ env }: Claimed): void {
   env.reject(new Error("the service did not begin the sandbox"));
+}
+
+/** Asks a launcher that may be full for a moment, because the connections of an earlier process have just closed. */
+async function unlessFull<T>(ask: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++)
+    try {
+      return await ask();
+    } catch (error) {
+      if (tries === FULL_TRIES || !isFull(error)) throw error;
+      await sleep(FULL_PAUSE_MS);
+    }
 }
 
 /** The host of a process without sandboxes. */

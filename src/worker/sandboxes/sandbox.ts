@@ -39,6 +39,8 @@ import { Run } from "./run.ts";
 import type { Snapshots } from "./snapshots.ts";
 import { cleaningStep, limitsOf, PREPARE_OUTPUT_BYTES, stepsOf } from "./steps.ts";
 
+/** How long a stop of the service waits for a sandbox that is ending. */
+const ENDED_MS = 20_000;
 /** How long the end of a sandbox waits for the reports of its executions, which it has killed. */
 const REPORTS_MS = 3_000;
 /**
@@ -330,6 +332,7 @@ export class LivingSandbox implements SandboxHandle {
   }
 
   end(): Promise<Sandbox> {
+    if (this.#isLeaving && !this.#ending) return Promise.reject(new SandboxRefused("sandboxMoving"));
     return this.endFor("client");
   }
 
@@ -355,6 +358,8 @@ export class LivingSandbox implements SandboxHandle {
 
   /** Ends the sandbox. It resolves when it is removed and that is durable. If it is ending already, the first reason stays. */
   endFor(reason: SandboxEndReason): Promise<Sandbox> {
+    // The next process has it: what fails because this one leaves is no reason to end it.
+    if (this.#isLeaving && !this.#ending) return Promise.resolve(this.#sandbox);
     this.#ending ??= { reason, ended: this.#end(reason) };
     return this.#ending.ended;
   }
@@ -364,7 +369,7 @@ export class LivingSandbox implements SandboxHandle {
    */
   async leave(): Promise<void> {
     if (this.#ending) {
-      await this.#ending.ended;
+      await inTime(this.#ending.ended, ENDED_MS);
       return;
     }
     this.#isLeaving = true;
@@ -398,6 +403,7 @@ export class LivingSandbox implements SandboxHandle {
 
   /** Ends the sandbox because its time is over, and before that takes a snapshot if it is to. */
   #endInTime(reason: "lifetime" | "idle"): Promise<Sandbox> {
+    if (this.#isLeaving && !this.#ending) return Promise.resolve(this.#sandbox);
     const isKept = this.#sandbox.onTimeout === "snapshot";
     this.#ending ??= { reason, ended: isKept ? this.#keepAndEnd(reason) : this.#end(reason) };
     return this.#ending.ended;
@@ -405,7 +411,8 @@ export class LivingSandbox implements SandboxHandle {
 
   async #keepAndEnd(reason: "lifetime" | "idle"): Promise<Sandbox> {
     const { log } = this.#options;
-    await inTime(this.#changes, CHANGE_MS);
+    // A snapshot that a client has asked for ends first: two at once would end the box. Changes that wait are refused.
+    await this.#changes;
     let lastSnapshot: SandboxEnd["lastSnapshot"];
     try {
       lastSnapshot = { id: (await this.#snapshot(null, null)).id };
@@ -562,7 +569,9 @@ export class LivingSandbox implements SandboxHandle {
     }
     const dropped = this.#stored.splice(0, from);
     // The last number stays known, so that no later process gives it to another execution.
-    const last = dropped.findIndex(({ number }) => number === this.#number);
+    const numbers = [...dropped, ...this.#stored].map(({ number }) => number);
+    const highest = Math.max(0, ...numbers, ...this.#runs.keys());
+    const last = dropped.findIndex(({ number }) => number === highest);
     for (const stays of last === -1 ? [] : dropped.splice(last, 1)) {
       this.#stored.unshift(stays);
       this.#storedBytes += stays.bytes;

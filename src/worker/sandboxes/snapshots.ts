@@ -169,9 +169,11 @@ export class Snapshots {
       removed += some;
       more = some === SWEPT_AT_ONCE;
     }
-    // The list comes first: a row exists before its file, and as long as it.
+    const counted = [...this.#held.keys()];
+    // The lists come first: a row exists before its file, and as long as it.
     const found = await files.list();
-    const known = await store.snapshots.known(found);
+    const known = await store.snapshots.known([...new Set([...found, ...counted])]);
+    for (const id of counted) if (!known.has(id)) this.#forget(id);
     for (const id of found) {
       if (known.has(id)) continue;
       await files.remove(id);

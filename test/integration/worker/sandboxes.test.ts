@@ -519,7 +519,7 @@ test("what cannot be taken over ends: another launcher, a lost box, another key,
   const reasons = await Promise.all(sandboxes.map(({ id }) => store.sandboxes.get(id, key.accountId)));
   assert.deepEqual(
     reasons.map((one) => one?.endReason),
-    ["shutdown", "worker_lost", "worker_lost", "worker_lost"],
+    ["shutdown", "shutdown", "shutdown", "shutdown"],
   );
 });
 
