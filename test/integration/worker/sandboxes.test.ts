@@ -492,6 +492,22 @@ test("of two processes that take a sandbox over, one has it, and the other one l
   assert.equal(found.filter(({ status }) => status === "fulfilled").length, 1);
 });
 
+test("a sandbox that was left belongs to the next process: requests to this one do not end it", async (t) => {
+  const { create, store, keeper, handle, key } = await started(t, { leaves: true });
+  const living = await handle(await create());
+  await keeper.stop();
+  await assert.rejects(living.end(), refusedAs("sandboxMoving"));
+  const [stored, left] = [
+    await store.sandboxes.get(living.sandbox.id, key.accountId),
+    await store.sandboxes.left("launcher", "next"),
+  ];
+  assert.equal(stored?.state, "running");
+  assert.deepEqual(
+    left.map(({ sandbox: { id }, isLeft }) => [id, isLeft]),
+    [[living.sandbox.id, true]],
+  );
+});
+
 test("what cannot be taken over ends: another launcher, a lost box, another key, and no room", async (t) => {
   const { create, store, keeper, engine, key } = await started(t, { leaves: true });
   const sandboxes = [];

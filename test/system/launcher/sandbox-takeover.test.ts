@@ -72,6 +72,10 @@ describe("a kept sandbox", () => {
     assert.deepEqual([before.frozen, later.frozen, later.cpuUsec], [true, true, before.cpuUsec]);
     const report = await (await second.attach()).run(execution("true"));
     assert.equal(`${report.failure?.step} ${report.failure?.errno}`, "sandbox 16", "nothing starts before RESUME");
+    // A snapshot of a sandbox that is still paused.
+    await second.freeze();
+    await second.thaw();
+    assert.equal((await second.measure()).frozen, true);
     await second.resume();
     const next = await second.attach();
     assert.equal(await output(next, "cat a"), "kept\n");
