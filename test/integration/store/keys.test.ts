@@ -31,6 +31,7 @@ onEachDatabase((temporaryStore) => {
         projectId: null,
         requestsPerMinute: 60,
         concurrency: 10,
+        executions: 16,
         profiles: ["judge"],
         defaultProfile: "judge",
       },
