@@ -66,7 +66,11 @@ describe("a kept sandbox", () => {
     await sleep(1000);
 
     const second = await rejoin(launcher, first.token);
-    assert.deepEqual([second.controlsMissing, [...second.controls].sort()], [[], [...SANDBOX_CONTROLS].sort()]);
+    assert.deepEqual([second.controlsMissing, [...second.controls].sort()], [[], [...first.controls].sort()]);
+    assert.deepEqual(
+      SANDBOX_CONTROLS.filter((control) => !second.controls.includes(control)),
+      [],
+    );
     assert.deepEqual([second.token, second.launcher], [first.token, first.launcher]);
     const [before, later] = [await second.measure(), await sleep(300).then(() => second.measure())];
     assert.deepEqual([before.frozen, later.frozen, later.cpuUsec], [true, true, before.cpuUsec]);
