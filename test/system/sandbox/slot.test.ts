@@ -41,7 +41,7 @@ test("a slot is open after its hello", LIMIT, async (t) => {
 });
 
 for (const [name, bytes, error] of [
-  ["speaks another protocol", hello({ PROTOCOL: 2 }), refused("the launcher uses protocol 2, not 1")],
+  ["speaks another protocol", hello({ PROTOCOL: 1 }), refused("the launcher uses protocol 1, not 2")],
   ["has an unknown backend", hello({ BACKEND: "jail" }), refused('BACKEND is "jail"')],
   ["could not build a box", failed, lost("no box: mount /box (errno 12)")],
   ["refuses", refusal, lost("the launcher refused the request: WALL_MS too large")],
