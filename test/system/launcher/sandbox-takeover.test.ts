@@ -289,8 +289,10 @@ describe("a kept sandbox", () => {
   test("has a token that no program, argument, environment or message shows", async () => {
     const [one, two] = [await kept(), await kept()];
     const slots = [await one.attach(), await two.attach()];
-    const running = slots.map((slot) => slot.run(execution(python("import time; time.sleep(600)"))));
-    await eventually("both run", () => programs().length >= 2);
+    const running = Promise.allSettled(
+      slots.map((slot) => slot.run(execution(python("import time; time.sleep(600)")))),
+    );
+    await eventually("both run, beside the inits of their sandboxes", () => programs().length >= 4);
     for (const token of [one.token, two.token]) {
       assert.ok(!launcher.stderr().includes(token));
       for (const pid of [launcher.pid, ...childrenOf(launcher.pid)])
@@ -300,7 +302,7 @@ describe("a kept sandbox", () => {
         assert.ok(!memoryOf(pid).includes(token), `${pid}: ${read(`/proc/${pid}/cmdline`)}`);
     }
     for (const box of [one, two]) await ended(box);
-    await Promise.allSettled(running);
+    await running;
   });
 });
 
