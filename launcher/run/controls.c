@@ -250,7 +250,9 @@ static void read_network(const struct slot *s, struct run *run)
 	/* IPv4 lists routes but those to own addresses. IPv6, which can be missing, lists all. */
 	const char *routes = read_proc(s, run->program, "net/route");
 	const char *header = strstr(routes, "\nIface"), *end = header ? strchr(header + 1, '\n') : NULL;
-	only = only && end && !end[1];
+	/* The kernel lists none, not even the header, while the interface is down. */
+	bool is_down = s->launcher->loopback.counts < 0 && !routes[1];
+	only = only && (is_down || (end && !end[1]));
 	only = only && lines_without(read_proc(s, run->program, "net/ipv6_route"), " lo", 1) == 0;
 	control_note(run, CONTROL_loopback_only, only ? NULL : "there is another interface, or a route");
 }

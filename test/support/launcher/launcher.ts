@@ -26,6 +26,8 @@ export interface LauncherOptions {
   readonly sandboxMemory?: number;
   /** How long a kept sandbox waits for another client, in seconds; default: that of the launcher. */
   readonly keepSeconds?: number;
+  /** Whether sandboxes have sockets on their loopback interface; yes by default. */
+  readonly loopback?: boolean;
   /** Keeps the files of the image in memory, as the launcher of a service does. */
   readonly lockImage?: boolean;
   /** Command prefix that prepares a machine and then executes the launcher; see test/system/hosts/. */
@@ -89,7 +91,7 @@ export async function startLauncher(options: LauncherOptions = {}): Promise<Laun
           String(options.sandboxes),
           "--sandbox-memory",
           String(options.sandboxMemory ?? 2 * 1024 ** 3),
-          "--loopback",
+          ...(options.loopback === false ? [] : ["--loopback"]),
         ]
       : []),
     ...(options.keepSeconds === undefined ? [] : ["--keep-seconds", String(options.keepSeconds)]),

@@ -141,3 +141,19 @@ describe("a sandbox", () => {
     assert.deepEqual(await box.end(), REMOVED);
   });
 });
+
+test("a sandbox without sockets has every control, and opens none", async () => {
+  const launcher = await startLauncher({ slots: 1, sandboxes: 1, loopback: false });
+  const box = await hold(launcher);
+  assert.deepEqual(box.controlsMissing, []);
+  assert.deepEqual(
+    [...SANDBOX_CONTROLS, "socket_limit"].filter((name) => !box.controls.includes(name)),
+    ["socket_limit"],
+  );
+  const report = await (await box.attach()).run(
+    execution(["/usr/bin/python3", "-c", "import socket\nsocket.socket(socket.AF_INET)"]),
+  );
+  assert.match(report.stderr.toString(), /PermissionError|not permitted|not supported/);
+  await box.end();
+  assert.equal(await launcher.stop(), 0);
+});
