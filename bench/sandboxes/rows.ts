@@ -29,7 +29,7 @@ export const ROWS: Readonly<Record<string, Measure>> = {
   file_1_kib: smallFiles,
   stream: streams,
   pause: pauses,
-  snapshot: async () => [unmeasured("snapshot", "this release has no snapshots", "250 ms, fork 10 ms")],
+  snapshot: snapshots,
   idle,
   hundred: manyAtOnce,
   leaks,
@@ -246,6 +246,34 @@ async function pauses({ agent, times }: Bench): Promise<SandboxRow[]> {
   const note = "with a process, and stored";
   return [spread("pause", paused, [1, 1], { note }), spread("resume", resumed, [1, 1], { note })];
 }
+
+/** Snapshots of 1,000 files with 50 MB together, and sandboxes that begin with one. */
+async function snapshots({ agent, times }: Bench): Promise<SandboxRow[]> {
+  const sandbox = await agent.create(WITH_FILES);
+  const shell = "mkdir d && for i in $(seq 1000); do head -c 50000 /dev/urandom > d/$i; done";
+  await agent.ask("POST", `${sandbox}/executions`, 200, { shell });
+  const [taken, forked]: [number[], number[]] = [[], []];
+  for (let at = 0; at < times(20, 3); at++) {
+    let snapshot = "";
+    taken.push(
+      await timed(async () => {
+        snapshot = await agent.ask("POST", `${sandbox}/snapshots`, 201, {});
+      }),
+    );
+    const { id: from } = JSON.parse(snapshot) as { id: string };
+    let fork = "";
+    forked.push(
+      await timed(async () => {
+        fork = await agent.create({ ...WITH_FILES, from });
+      }),
+    );
+    await agent.end(fork);
+    await agent.ask("DELETE", `/api/snapshots/${from}`, 200);
+  }
+  const note = "1,000 files, 50 MB";
+  return [spread("snapshot", taken, [250, 250], { note }), spread("fork", forked, [10, 10], { note })];
+}
+const WITH_FILES = { limits: { memory_bytes: 512 << 20, disk_bytes: 128 << 20 } };
 
 /** The latency of a hello world of another account. */
 async function hellos({ other, times }: Bench): Promise<number[]> {
