@@ -23,7 +23,8 @@
  * share was locked (locks_exceeded()). That removes all records.
  *
  * A record of flock() belongs to an open file, of which each has at most one. The kernel reports a change of these lists only after it has
- * released the list, so two programs that change the same list at the same time can leave a count that is wrong by one, until the next change.
+ * released the list, so two programs that change the same list at the same time can leave a count that is wrong by one, until the next change. There
+ * may be none: the entry of a file that ends just then stays in the map, which all sandboxes share (docs/security.md).
  */
 enum { LOCKS_OF_FILE = 1024, LOCKS_OF_SANDBOX = 4096, LOCKS_OF_ALL = 1 << 18 };
 
