@@ -9,7 +9,7 @@
 
 #include "seccomp.h"
 
-enum { INSTRUCTIONS_MAX = 256, LABELS_MAX = 16 };
+enum { INSTRUCTIONS_MAX = 256, LABELS_MAX = 16, FORGET_MOST = 1 << 20 };
 
 long bpf_call(int command, union bpf_attr *attr) { return keyed(bpf, command, attr, sizeof *attr); }
 
@@ -34,6 +34,20 @@ long bpf_element(int command, int map, const void *key, void *value)
 	attr.key = (uint64_t)(uintptr_t)key;
 	attr.value = (uint64_t)(uintptr_t)value;
 	return bpf_call(command, &attr);
+}
+
+uint64_t bpf_forget(int map, void *value, const uint64_t *owner_of_value, uint64_t owner)
+{
+	uint64_t key, next, last = 0;
+	bool more = bpf_element(BPF_MAP_GET_NEXT_KEY, map, NULL, &key) == 0;
+	/* The key after this one is asked for before this one can be deleted: after an unknown key, the search would begin again. */
+	for (unsigned entries = 0; more && entries < FORGET_MOST; entries++) {
+		more = bpf_element(BPF_MAP_GET_NEXT_KEY, map, &key, &next) == 0;
+		if (bpf_element(BPF_MAP_LOOKUP_ELEM, map, &key, value) == 0 && *owner_of_value == owner && bpf_element(BPF_MAP_DELETE_ELEM, map, &key, NULL) == 0)
+			last = key;
+		key = next;
+	}
+	return last;
 }
 
 static bool is_jump(const struct bpf_insn *op)

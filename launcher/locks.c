@@ -284,16 +284,16 @@ int locks_open(struct locks *l, const struct group_set *sandboxes, struct failur
 	struct maps m = {-1, -1, -1, 0, {0}};
 	int dir = sandboxes->own.dir[TREE_UNIFIED], ranges = -1, whole = -1;
 	uint32_t first = 0;
-	l->sandboxes = -1;
+	l->sandboxes = l->known = -1;
 	if (find_offsets(w, f) == 0 && is_reported_in_time(w, f) && find_shared(m.shared, f) == 0 && group_id(dir, &m.group) == 0 &&
 	    (m.known = bpf_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t), sizeof(struct known), LOCKS_OF_ALL, BPF_F_NO_PREALLOC, f)) >= 0 &&
 	    (m.sandboxes = bpf_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t), sizeof(struct lock_counts), SANDBOXES_MOST, BPF_F_NO_PREALLOC, f)) >= 0 &&
 	    (m.all = bpf_map(BPF_MAP_TYPE_CGROUP_ARRAY, sizeof(uint32_t), sizeof(uint32_t), 1, 0, f)) >= 0 &&
 	    (bpf_element(BPF_MAP_UPDATE_ELEM, m.all, &first, &dir) == 0 || fail(f, "bpf", "group of the sandboxes") == 0) &&
 	    (ranges = attach_ranges(w, &m, f)) >= 0 && (whole = attach_whole(w, &m, f)) >= 0)
-		l->sandboxes = m.sandboxes;
+		*l = (struct locks){.sandboxes = m.sandboxes, .known = m.known};
 	/* The programs keep their maps. The tracepoints stay open for the life of the process, because closing one would detach its program. */
-	const int unneeded[] = {m.known, m.all, whole < 0 ? ranges : -1, whole < 0 ? m.sandboxes : -1};
+	const int unneeded[] = {m.all, whole < 0 ? ranges : -1, whole < 0 ? m.known : -1, whole < 0 ? m.sandboxes : -1};
 	for (size_t i = 0; i < sizeof unneeded / sizeof *unneeded; i++)
 		if (unneeded[i] >= 0)
 			close(unneeded[i]);
@@ -328,18 +328,9 @@ bool locks_exceeded(const struct locks *l, const struct group_set *sandbox, uint
 
 void locks_forget(const struct locks *l, uint64_t owner)
 {
-	/* The search begins again after each deletion, because a deletion can change the order of a hash map. */
-	for (;;) {
-		uint64_t key = 0, next, *from = NULL;
-		struct lock_counts counts;
-		bool found = false;
-		while (!found && bpf_element(BPF_MAP_GET_NEXT_KEY, l->sandboxes, from, &next) == 0) {
-			key = next;
-			from = &key;
-			found = bpf_element(BPF_MAP_LOOKUP_ELEM, l->sandboxes, &key, &counts) == 0 && counts.owner == owner;
-		}
-		if (!found)
-			return;
-		bpf_element(BPF_MAP_DELETE_ELEM, l->sandboxes, &key, NULL);
-	}
+	struct lock_counts counts = {0};
+	struct known known = {0};
+	uint64_t group = bpf_forget(l->sandboxes, &counts, &counts.owner, owner);
+	if (group)
+		bpf_forget(l->known, &known, &known.owner, group);
 }

@@ -24,12 +24,13 @@
  *
  * A record of flock() belongs to an open file, of which each has at most one. The kernel reports a change of these lists only after it has
  * released the list, so two programs that change the same list at the same time can leave a count that is wrong by one, until the next change. There
- * may be none: the entry of a file that ends just then stays in the map, which all sandboxes share (docs/security.md).
+ * may be none: the entry of a file that ends just then stays in the map, which all sandboxes share, until the end of its sandbox (docs/security.md).
  */
 enum { LOCKS_OF_FILE = 1024, LOCKS_OF_SANDBOX = 4096, LOCKS_OF_ALL = 1 << 18 };
 
 struct locks {
 	int sandboxes; /* the map of struct lock_counts by sandbox; -1: there is none, so locks in sandboxes succeed and lock nothing */
+	int known;     /* the map of what is known of each list, and of each open file */
 };
 
 /* The records of a sandbox. */

@@ -17,25 +17,38 @@
 
 #include "bpf.h"
 
-/* The priority of a socket that a program has made, by which its end is told from that of an accepted one. Programs cannot set priorities. */
+/* The priority of a socket that a program has made, by which it is told from an accepted one. Programs cannot set priorities. */
 enum { MADE = 0x61737361 };
-enum { CLOSED = 7 /* BPF_TCP_CLOSE */, STATE_CALLS = BPF_SOCK_OPS_STATE_CB_FLAG };
-enum { DONE, UNDO, UNDO_BOTH, DENY, OPENED, CHANGED };
+enum { DONE, UNDO, UNDO_BOTH, DENY, LOST, OPENED };
+/* Cells on the stack of a program. */
+enum { KEY = -8, GROUP = -16 };
+
+/*
+ * The maps of the programs. A program on a group finds the number of the group in storage that belongs to the group, and with it the counts. The
+ * program at the tracepoint has only the address of a socket, for which `ends` has the number of the group.
+ */
+struct maps {
+	int group, counts, ends;
+};
 
 #define FIELD(name) (int)offsetof(struct loopback_counts, name)
 #define OF(type, name) (int)offsetof(struct type, name)
 #define CHANGE(name, by) SET(R1, by), ATOMIC_ADD(R7, FIELD(name), R1)
-/* R6: the context; R7: the counts of the sandbox */
-#define BEGIN(counts) COPY(R6, R1), MAP(R1, counts), SET(R2, 0), CALL(BPF_FUNC_get_local_storage), COPY(R7, R0)
+/* R6: the context; R8: the number of the group, in the storage of that; R7: the counts of the sandbox. The label is for a group that has none. */
+#define BEGIN(m, label) \
+	COPY(R6, R1), \
+	MAP(R1, (m)->group), SET(R2, 0), CALL(BPF_FUNC_get_local_storage), COPY(R8, R0), \
+	MAP(R1, (m)->counts), COPY(R2, R8), CALL(BPF_FUNC_map_lookup_elem), COPY(R7, R0), \
+	IF(BPF_JEQ, R7, 0, label)
 /* Reserves one; the label is for the case that there are already as many as there may be. */
 #define RESERVE(name, label) SET(R1, 1), FETCH_ADD(R7, FIELD(name), R1), GET(BPF_DW, R2, R7, FIELD(most_##name)), IF_REGISTER(BPF_JGE, R1, R2, label)
 #define PERMIT SET(R0, 1), RETURN
 #define REFUSE_WITH(err) SET(R1, -(err)), CALL(BPF_FUNC_set_retval), SET(R0, 0), RETURN
 
-static int load_create(int counts, struct failure *f)
+static int load_create(const struct maps *m, struct failure *f)
 {
 	const struct bpf_insn code[] = {
-		BEGIN(counts),
+		BEGIN(m, DENY),
 		RESERVE(sockets, UNDO),
 		GET(BPF_W, R3, R6, OF(bpf_sock, protocol)),
 		IF(BPF_JEQ, R3, IPPROTO_TCP, DONE),
@@ -49,16 +62,17 @@ static int load_create(int counts, struct failure *f)
 		CHANGE(datagrams, -1),
 		LABEL(UNDO),
 		CHANGE(sockets, -1),
+		LABEL(DENY),
 		REFUSE_WITH(ENOBUFS),
 	};
 	const struct bpf_program program = {"sockets that are made", BPF_PROG_TYPE_CGROUP_SOCK, BPF_CGROUP_INET_SOCK_CREATE, code, sizeof code / sizeof *code, false};
 	return bpf_load(&program, f);
 }
 
-static int load_release(int counts, struct failure *f)
+static int load_release(const struct maps *m, struct failure *f)
 {
 	const struct bpf_insn code[] = {
-		BEGIN(counts),
+		BEGIN(m, DONE),
 		GET(BPF_W, R1, R6, OF(bpf_sock, priority)),
 		IF(BPF_JNE, R1, MADE, DONE),
 		CHANGE(sockets, -1),
@@ -73,10 +87,10 @@ static int load_release(int counts, struct failure *f)
 }
 
 /* A connection has two ends here, of which the second is made when the first one's SYN arrives. */
-static int load_connect(int counts, enum bpf_attach_type version, struct failure *f)
+static int load_connect(const struct maps *m, enum bpf_attach_type version, struct failure *f)
 {
 	const struct bpf_insn code[] = {
-		BEGIN(counts),
+		BEGIN(m, DENY),
 		GET(BPF_W, R1, R6, OF(bpf_sock_addr, protocol)),
 		IF(BPF_JNE, R1, IPPROTO_TCP, DONE),
 		GET(BPF_DW, R1, R7, FIELD(ends)),
@@ -93,54 +107,73 @@ static int load_connect(int counts, enum bpf_attach_type version, struct failure
 }
 
 /*
- * Counts ends. An end is counted if and only if it reports changes of its state, so that none is counted twice: a socket can connect, be disconnected
- * and fail to connect again. A listener does not, and the ends that are made from it begin as copies of it.
+ * Counts an end when it connects, or is made for a connection. Its address is then in `ends` until its socket is destroyed, so that none is counted
+ * twice: a socket can connect, be disconnected and connect again. If there is no memory for the entry, the sandbox gets no further connection.
  */
-static int load_states(int counts, struct failure *f)
+static int load_states(const struct maps *m, struct failure *f)
 {
 	const struct bpf_insn code[] = {
-		BEGIN(counts),
+		BEGIN(m, DONE),
 		GET(BPF_W, R1, R6, OF(bpf_sock_ops, op)),
-		GET(BPF_W, R8, R6, OF(bpf_sock_ops, bpf_sock_ops_cb_flags)),
-		AND(R8, STATE_CALLS),
 		IF(BPF_JEQ, R1, BPF_SOCK_OPS_TCP_CONNECT_CB, OPENED),
 		IF(BPF_JEQ, R1, BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB, OPENED),
-		IF(BPF_JEQ, R1, BPF_SOCK_OPS_STATE_CB, CHANGED),
 		LABEL(DONE),
 		PERMIT,
 		LABEL(OPENED),
-		IF(BPF_JNE, R8, 0, DONE),
-		COPY(R1, R6),
-		SET(R2, STATE_CALLS),
-		CALL(BPF_FUNC_sock_ops_cb_flags_set),
-		IF(BPF_JNE, R0, 0, DONE),
+		GET(BPF_DW, R1, R6, OF(bpf_sock_ops, sk)),
+		IF(BPF_JEQ, R1, 0, LOST),
+		PUT(BPF_DW, FP, KEY, R1),
+		MAP(R1, m->ends), COPY(R2, FP), ADD(R2, KEY), COPY(R3, R8), SET(R4, BPF_NOEXIST), CALL(BPF_FUNC_map_update_elem),
+		IF(BPF_JEQ, R0, -EEXIST, DONE),
+		IF(BPF_JNE, R0, 0, LOST),
 		CHANGE(ends, 1),
 		GOTO(DONE),
-		LABEL(CHANGED),
-		GET(BPF_W, R1, R6, OF(bpf_sock_ops, args[1])),
-		IF(BPF_JNE, R1, CLOSED, DONE),
-		IF(BPF_JEQ, R8, 0, DONE),
-		COPY(R1, R6),
-		SET(R2, 0),
-		CALL(BPF_FUNC_sock_ops_cb_flags_set),
-		CHANGE(ends, -1),
+		LABEL(LOST),
+		SET(R1, 0),
+		PUT(BPF_DW, R7, FIELD(most_ends), R1),
 		GOTO(DONE),
 	};
-	const struct bpf_program program = {"states of connections", BPF_PROG_TYPE_SOCK_OPS, BPF_CGROUP_SOCK_OPS, code, sizeof code / sizeof *code, false};
+	const struct bpf_program program = {"ends of connections", BPF_PROG_TYPE_SOCK_OPS, BPF_CGROUP_SOCK_OPS, code, sizeof code / sizeof *code, false};
 	return bpf_load(&program, f);
+}
+
+/*
+ * The end of a socket of TCP, after which the kernel frees its data. The state CLOSE comes earlier: what an end has received stays after a reset until a
+ * program closes it, or the listener that has not accepted it.
+ */
+static int trace_destruction(const struct maps *m, struct failure *f)
+{
+	const struct bpf_insn code[] = {
+		GET(BPF_DW, R1, R1, 0),
+		PUT(BPF_DW, FP, KEY, R1),
+		MAP(R1, m->ends), COPY(R2, FP), ADD(R2, KEY), CALL(BPF_FUNC_map_lookup_elem),
+		IF(BPF_JEQ, R0, 0, DONE),
+		GET(BPF_DW, R1, R0, 0),
+		PUT(BPF_DW, FP, GROUP, R1),
+		MAP(R1, m->ends), COPY(R2, FP), ADD(R2, KEY), CALL(BPF_FUNC_map_delete_elem),
+		MAP(R1, m->counts), COPY(R2, FP), ADD(R2, GROUP), CALL(BPF_FUNC_map_lookup_elem),
+		IF(BPF_JEQ, R0, 0, DONE),
+		COPY(R7, R0),
+		CHANGE(ends, -1),
+		LABEL(DONE),
+		SET(R0, 0),
+		RETURN,
+	};
+	const struct bpf_program program = {"sockets that are destroyed", BPF_PROG_TYPE_RAW_TRACEPOINT, 0, code, sizeof code / sizeof *code, false};
+	return bpf_trace(&program, "tcp_destroy_sock", f);
 }
 
 static const enum bpf_attach_type attached_as[LOOPBACK_PROGRAMS] = {
 	BPF_CGROUP_INET_SOCK_CREATE, BPF_CGROUP_INET_SOCK_RELEASE, BPF_CGROUP_INET4_CONNECT, BPF_CGROUP_INET6_CONNECT, BPF_CGROUP_SOCK_OPS,
 };
 
-static int load(int counts, int which, struct failure *f)
+static int load(const struct maps *m, int which, struct failure *f)
 {
 	switch (attached_as[which]) {
-	case BPF_CGROUP_INET_SOCK_CREATE: return load_create(counts, f);
-	case BPF_CGROUP_INET_SOCK_RELEASE: return load_release(counts, f);
-	case BPF_CGROUP_SOCK_OPS: return load_states(counts, f);
-	default: return load_connect(counts, attached_as[which], f);
+	case BPF_CGROUP_INET_SOCK_CREATE: return load_create(m, f);
+	case BPF_CGROUP_INET_SOCK_RELEASE: return load_release(m, f);
+	case BPF_CGROUP_SOCK_OPS: return load_states(m, f);
+	default: return load_connect(m, attached_as[which], f);
 	}
 }
 
@@ -157,26 +190,46 @@ static uint64_t datagram_bytes(void)
 	return read ? (uint64_t)size[0] + (uint64_t)size[1] : 0;
 }
 
-int loopback_open(struct loopback *l, struct failure *f)
+static int open_maps(struct maps *m, unsigned sandboxes, struct failure *f)
 {
-	/* Storage of the group that a program is attached to; with a key of this size, all programs of the group share it. */
-	int counts = bpf_map(BPF_MAP_TYPE_CGROUP_STORAGE, sizeof(uint64_t), sizeof(struct loopback_counts), 0, 0, f);
-	l->counts = -1;
-	if (counts < 0)
-		return -1;
-	if (!(l->datagram_bytes = datagram_bytes())) {
-		close(counts);
-		return fail(f, "network", "sizes of buffers");
-	}
+	/* With a key of this size, all programs of a group share its storage. */
+	m->group = bpf_map(BPF_MAP_TYPE_CGROUP_STORAGE, sizeof(uint64_t), sizeof(uint64_t), 0, 0, f);
+	m->counts = m->group < 0 ? -1 : bpf_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t), sizeof(struct loopback_counts), sandboxes, BPF_F_NO_PREALLOC, f);
+	/* Twice as many as there may be: connections that begin at the same time can be a few more than permitted. */
+	m->ends = m->counts < 0 ? -1 : bpf_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t), sizeof(uint64_t), 2 * LOOPBACK_ENDS_MOST * sandboxes, BPF_F_NO_PREALLOC, f);
+	return m->ends < 0 ? -1 : 0;
+}
+
+static int open_programs(struct loopback *l, const struct maps *m, struct failure *f)
+{
 	for (int i = 0; i < LOOPBACK_PROGRAMS; i++)
-		if ((l->program[i] = load(counts, i, f)) < 0) {
-			while (i-- > 0)
-				close(l->program[i]);
-			close(counts);
+		if ((l->program[i] = load(m, i, f)) < 0)
 			return -1;
-		}
-	l->counts = counts;
-	return 0;
+	return trace_destruction(m, f); /* it stays open for the life of the process, because closing it would detach the program */
+}
+
+int loopback_open(struct loopback *l, unsigned sandboxes, struct failure *f)
+{
+	struct maps m = {-1, -1, -1};
+	l->counts = -1;
+	for (int i = 0; i < LOOPBACK_PROGRAMS; i++)
+		l->program[i] = -1;
+	if (!(l->datagram_bytes = datagram_bytes()))
+		return fail(f, "network", "sizes of buffers");
+	if (open_maps(&m, sandboxes ? sandboxes : 1, f) == 0 && open_programs(l, &m, f) >= 0) {
+		l->group = m.group;
+		l->counts = m.counts;
+		close(m.ends);
+		return 0;
+	}
+	const int opened[] = {m.group, m.counts, m.ends};
+	for (size_t i = 0; i < sizeof opened / sizeof *opened; i++)
+		if (opened[i] >= 0)
+			close(opened[i]);
+	for (int i = 0; i < LOOPBACK_PROGRAMS; i++)
+		if (l->program[i] >= 0)
+			close(l->program[i]);
+	return -1;
 }
 
 /* ---- one sandbox ---- */
@@ -257,10 +310,12 @@ static int group_id(const struct group_set *sandbox, uint64_t *id)
 
 static uint64_t between(uint64_t value, uint64_t least, uint64_t most) { return value < least ? least : value > most ? most : value; }
 
-int loopback_limit(const struct loopback *l, const struct group_set *sandbox, uint64_t memory, struct failure *f)
+int loopback_limit(const struct loopback *l, const struct group_set *sandbox, uint64_t memory, uint64_t owner, struct failure *f)
 {
-	uint64_t group, ends = between(memory / 16 / (2 * LOOPBACK_BUFFER_BYTES), 16, 256);
-	struct loopback_counts counts = {.most_sockets = ends, .most_datagrams = between(memory / 32 / l->datagram_bytes, 2, 32), .most_ends = ends};
+	uint64_t group, ends = between(memory / 16 / (2 * LOOPBACK_BUFFER_BYTES), 16, LOOPBACK_ENDS_MOST);
+	struct loopback_counts counts = {
+		.most_sockets = ends, .most_datagrams = between(memory / 32 / l->datagram_bytes, 2, 32), .most_ends = ends, .owner = owner,
+	};
 	if (group_id(sandbox, &group) < 0)
 		return fail(f, "bpf", "id of the group");
 	for (int i = 0; i < LOOPBACK_PROGRAMS; i++) {
@@ -273,11 +328,19 @@ int loopback_limit(const struct loopback *l, const struct group_set *sandbox, ui
 		if (bpf_call(BPF_PROG_ATTACH, &attr) < 0)
 			return fail(f, "bpf", "attach to the group of the sandbox");
 	}
-	return bpf_element(BPF_MAP_UPDATE_ELEM, l->counts, &group, &counts) < 0 ? fail(f, "bpf", "limits of the sandbox") : 0;
+	if (bpf_element(BPF_MAP_UPDATE_ELEM, l->counts, &group, &counts) < 0 || bpf_element(BPF_MAP_UPDATE_ELEM, l->group, &group, &group) < 0)
+		return fail(f, "bpf", "limits of the sandbox");
+	return 0;
 }
 
 int loopback_read(const struct loopback *l, const struct group_set *sandbox, struct loopback_counts *counts)
 {
 	uint64_t group;
 	return group_id(sandbox, &group) < 0 ? -1 : (int)bpf_element(BPF_MAP_LOOKUP_ELEM, l->counts, &group, counts);
+}
+
+void loopback_forget(const struct loopback *l, uint64_t owner)
+{
+	struct loopback_counts counts = {0};
+	bpf_forget(l->counts, &counts, &counts.owner, owner);
 }

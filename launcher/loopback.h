@@ -16,31 +16,35 @@
  *
  *   sockets    that a program has made and not closed
  *   datagrams  those of them that are of UDP
- *   ends       ends of TCP connections from the SYN until the kernel has removed them, whether a program has them or not
+ *   ends       sockets of TCP from the SYN of their first connection until the kernel destroys them and frees their data, whether a program has
+ *              them or not. One that was reset still holds what it has received, so it counts until it is closed.
  *
  * Beyond a limit, socket() and connect() fail with ENOBUFS.
  */
 struct loopback_counts {
 	uint64_t sockets, datagrams, ends;
 	uint64_t most_sockets, most_datagrams, most_ends;
+	uint64_t owner; /* the number of the holder, by which the entry of a dead one can be deleted */
 };
 
 /* What one socket may hold, in bytes, that may be charged to nobody. */
 enum {
 	LOOPBACK_BUFFER_BYTES = 64 << 10, /* of each direction of a TCP connection (tcp_rmem, tcp_wmem) */
 	LOOPBACK_BACKLOG = 128, LOOPBACK_TIME_WAITS = 256,
+	LOOPBACK_ENDS_MOST = 256, /* of a sandbox */
 };
 
 /* The BPF programs of all sandboxes. */
 enum { LOOPBACK_PROGRAMS = 5 };
 struct loopback {
-	int counts; /* the map; -1: there is none, so sandboxes have no such sockets */
+	int counts; /* the map of struct loopback_counts by the number of a group; -1: there is none, so sandboxes have no such sockets */
+	int group;  /* storage of a group, in which a program finds that number */
 	uint64_t datagram_bytes; /* what a socket of UDP may hold: the machine's default of both buffers */
 	int program[LOOPBACK_PROGRAMS];
 };
 
-/* Loads the programs. Returns -1 with the failure if the kernel does not permit them. */
-int loopback_open(struct loopback *l, struct failure *f);
+/* Loads the programs for at most so many sandboxes. Returns -1 with the failure if the kernel does not permit them. */
+int loopback_open(struct loopback *l, unsigned sandboxes, struct failure *f);
 /*
  * Lets the calling process's network namespace have the addresses 127.0.0.0/8 and ::1, and small buffers. Returns -1 with the failure. It needs
  * CAP_NET_ADMIN and CAP_SYS_ADMIN.
@@ -50,8 +54,10 @@ int loopback_enable(struct failure *f);
  * Attaches the programs to the group of a sandbox, until that is removed. The limits follow from its memory limit, so that TCP holds at most a sixteenth
  * of that, and UDP a 32nd.
  */
-int loopback_limit(const struct loopback *l, const struct group_set *sandbox, uint64_t memory, struct failure *f);
+int loopback_limit(const struct loopback *l, const struct group_set *sandbox, uint64_t memory, uint64_t owner, struct failure *f);
 /* Reads the counts of a sandbox. Returns -1 with errno on failure. */
 int loopback_read(const struct loopback *l, const struct group_set *sandbox, struct loopback_counts *counts);
+/* Forgets the sandbox of a holder. */
+void loopback_forget(const struct loopback *l, uint64_t owner);
 
 #endif

@@ -277,7 +277,7 @@ static void open_bounds(struct launcher *l)
 	syscall(__NR_capget, &header, now);
 	if (!(now[CAP_TO_INDEX(CAP_NET_ADMIN)].permitted & CAP_TO_MASK(CAP_NET_ADMIN)))
 		fail_with(&no_sockets, EPERM, "capabilities", "CAP_NET_ADMIN");
-	if (l->has_loopback && (no_sockets.step || loopback_open(&l->loopback, &no_sockets) < 0))
+	if (l->has_loopback && (no_sockets.step || loopback_open(&l->loopback, l->holders, &no_sockets) < 0))
 		fprintf(stderr, "assay-launcher: sandboxes have no sockets on the loopback interface (%s %s: %s)\n", no_sockets.step, no_sockets.object,
 			strerror(no_sockets.err));
 	if (locks_open(&l->locks, &l->sandboxes, &no_locks) < 0)

@@ -387,6 +387,8 @@ static bool sweep_dead_slots(struct launcher *l, struct slot_process *processes,
 			unlinkat(l->sockets, token, 0);
 			if (l->locks.sandboxes >= 0)
 				locks_forget(&l->locks, i - kinds[HOLDERS].first);
+			if (l->loopback.counts >= 0)
+				loopback_forget(&l->loopback, i - kinds[HOLDERS].first);
 			left += sandbox_remove(&l->sandboxes.below, i - kinds[HOLDERS].first, SWEEP_TIMEOUT_MS);
 		}
 		if (left == 0) {

@@ -109,7 +109,7 @@ static int make_sandbox(struct holder *h, struct failure *f)
 	char path[32];
 	if (sandbox_make(&h->groups, &s->launcher->sandboxes.below, h->number, h->limits.memory, h->limits.processes, f) < 0)
 		return -1;
-	if (s->launcher->loopback.counts >= 0 && loopback_limit(&s->launcher->loopback, &h->groups, h->limits.memory, f) < 0)
+	if (s->launcher->loopback.counts >= 0 && loopback_limit(&s->launcher->loopback, &h->groups, h->limits.memory, h->number, f) < 0)
 		return -1;
 	if (s->launcher->locks.sandboxes >= 0 && locks_permit(&s->launcher->locks, &h->groups, s->launcher->holders, h->number, f) < 0)
 		return -1;
@@ -813,6 +813,8 @@ static bool remove_sandbox(struct holder *h)
 	unlinkat(l->sockets, h->token, 0);
 	if (l->locks.sandboxes >= 0)
 		locks_forget(&l->locks, h->number);
+	if (l->loopback.counts >= 0)
+		loopback_forget(&l->loopback, h->number);
 	close_fd(&h->proc);
 	if (h->box.built)
 		box_destroy(&h->slot, &h->box, &t);

@@ -49,6 +49,29 @@ try:
 except OSError as error: print(count, error.errno, flush=True)
 input()`;
 
+/**
+ * Makes connections until it may not, with one full direction each, and resets them: one that nobody has accepted keeps its data in the queue of the
+ * listener, and an accepted one keeps it until it is closed. Prints how many there were.
+ */
+const RESET = `
+import ctypes, socket, struct, sys
+libc = ctypes.CDLL(None)
+servers = [socket.create_server(('127.0.0.1', 0), backlog=128) for n in range(8)]
+kept, count = [], 0
+for n in range(1000):
+  s = socket.socket()
+  try: s.connect(servers[n % 8].getsockname())
+  except OSError: s.close(); continue
+  if sys.argv[1] == 'accepted': kept.append(servers[n % 8].accept()[0])
+  s.setblocking(False)
+  try:
+    while True: s.send(b'x' * 65536)
+  except BlockingIOError: pass
+  libc.connect(s.fileno(), struct.pack('H14x', 0), 16)
+  s.close(); count += 1
+print(count, flush=True)
+input()`;
+
 describe("sockets on the loopback interface of a sandbox", () => {
   let launcher: Launcher;
   let box: HeldSandbox;
@@ -198,6 +221,19 @@ print('done')`;
         assert.ok(grown < MEMORY / 16 + 4 * MiB, `${grown} bytes are buffered`);
       });
       await eventually("the buffers are freed", () => buffered("TCP") - before < 4 * MiB);
+    });
+
+  for (const kind of ["in the queue", "accepted"])
+    limited(`count as long as they hold data after a reset (${kind})`, async () => {
+      const before = buffered("TCP");
+      await pausedAt([...python(RESET), kind], (line) => {
+        assert.equal(Number(line), ENDS - 1);
+        const grown = buffered("TCP") - before;
+        assert.ok(grown > ENDS * 32 * 1024 && grown < MEMORY / 16 + 4 * MiB, `${grown} bytes are buffered`);
+      });
+      await eventually("the buffers are freed", () => buffered("TCP") - before < 4 * MiB);
+      const all = await slot.run(execution([...python(FILL), "10", "open"], { stdin: Buffer.from("\n") }));
+      assert.equal(all.stdout.toString(), `${ENDS / 2} 105\n`, described(all));
     });
 
   limited("of datagrams are limited in number, and hold no more than their buffers", async () => {
