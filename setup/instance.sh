@@ -130,8 +130,8 @@ with_launcher() {
     --image "$image/rootfs" --instance "$instance" --uid-base "$uid_base" --slots "$launcher_slots"
   [ -z "$image_in_memory" ] || set -- "$@" --lock-image "$image_in_memory"
   [ "$sandboxes" -eq 0 ] || set -- "$@" --sandboxes "$sandboxes" --sandbox-memory "$(sandbox_bytes)"
-  case ${ASSAY_SANDBOX_LOOPBACK:-no} in
-  yes) set -- "$@" --loopback ;;
+  case ${ASSAY_SANDBOX_LOOPBACK:-yes} in
+  yes) [ "$sandboxes" -eq 0 ] || set -- "$@" --loopback ;;
   no) ;;
   *) fail "ASSAY_SANDBOX_LOOPBACK is neither yes nor no" ;;
   esac

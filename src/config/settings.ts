@@ -150,9 +150,9 @@ export const settingsSchema = z.object({
     description:
       "Largest number of CPUs that a sandbox may ask for in `limits.cpus`. Each execution is bound to that many CPUs, namely those with the fewest boxes of submissions, and of these the ones with the fewest executions. Above 1, programs that wake each other on several CPUs can [slow down neighbours](security.md#time).",
   }),
-  ASSAY_SANDBOX_LOOPBACK: setting(z.enum(["yes", "no"]).prefault("no"), {
+  ASSAY_SANDBOX_LOOPBACK: setting(z.enum(["yes", "no"]).prefault("yes"), {
     description:
-      "With `yes`, programs of a sandbox have sockets of TCP and UDP on its loopback interface, where the kernel lets the launcher bound them. Not every bound holds yet against a program that is made for it ([security](security.md#sandboxes)), so set it only if you trust the accounts with the memory of the machine.",
+      "With `yes`, programs of a sandbox have sockets of TCP and UDP on its loopback interface, where the kernel lets the launcher [bound them](security.md#sandboxes). With `no`, they have only Unix sockets, and the launcher needs no `CAP_NET_ADMIN`.",
   }),
   ASSAY_SNAPSHOT_BYTES: setting(wholeNumber(0, 1_125_899_906_842_624).prefault("21474836480"), {
     description:
