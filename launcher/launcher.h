@@ -19,6 +19,7 @@
 struct process_note {
 	uint64_t kept_until_ns; /* when its client has left: until then, it may wait for the next one */
 	unsigned given_to;      /* 1 + the number of the process that has got its connection; 0: none has */
+	uint32_t account;       /* of a holder: that of its sandbox */
 	unsigned stays_with;    /* 1 + the number of the holder with which it stays although its client has left; 0: it does not */
 };
 

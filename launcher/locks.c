@@ -16,7 +16,7 @@
 #include "bpf.h"
 
 enum { SANDBOXES_MOST = 4096 /* HOLDERS_MAX_NUMBER */, DEPTH_MOST = 24, KERNEL_MINOR_BITS = 20 };
-enum { OUT, NEXT_LEVEL, FOUND, COUNT, NEXT, COUNTED, KNOWN, UPDATE, SHARED, KILL };
+enum { OUT, NEXT_LEVEL, FOUND, INNER, COUNT, NEXT, COUNTED, KNOWN, UPDATE, SHARED, KILL };
 /* Cells on the stack of a program. */
 enum { KEY = -8, OWNER = -16, VALUE = -32 /* and -24 */, CELL = -40 };
 
@@ -42,7 +42,7 @@ struct maps {
 
 /*
  * Finds the sandbox of the current program and leaves its group in OWNER, or ends if there is none: its group is the one below that of all
- * sandboxes. R6: the inode. R7 is then 1 if the file is one that all tenants share.
+ * sandboxes, or below that of its account (cgroup/sandboxes.h). R6: the inode. R7 is then 1 if the file is one that all tenants share.
  */
 #define FIND_SANDBOX(m, w) \
 	SET(R8, 1), \
@@ -59,7 +59,13 @@ struct maps {
 	COPY(R1, R8), CALL(BPF_FUNC_get_current_ancestor_cgroup_id), \
 	PUT(BPF_DW, FP, OWNER, R0), \
 	FIND((m)->sandboxes, OWNER), \
+	IF(BPF_JNE, R0, 0, INNER), \
+	ADD(R8, 1), \
+	COPY(R1, R8), CALL(BPF_FUNC_get_current_ancestor_cgroup_id), \
+	PUT(BPF_DW, FP, OWNER, R0), \
+	FIND((m)->sandboxes, OWNER), \
 	IF(BPF_JEQ, R0, 0, OUT), \
+	LABEL(INNER), \
 	READ_AT(R6, (w)[INODE_SUPER].found, 8), \
 	GET(BPF_DW, R3, FP, CELL), ADD(R3, (int)(w)[SUPER_DEVICE].found), READ(4), \
 	GET(BPF_W, R1, FP, CELL), \

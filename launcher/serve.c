@@ -389,7 +389,7 @@ static bool sweep_dead_slots(struct launcher *l, struct slot_process *processes,
 				locks_forget(&l->locks, i - kinds[HOLDERS].first);
 			if (l->loopback.counts >= 0)
 				loopback_forget(&l->loopback, i - kinds[HOLDERS].first);
-			left += sandbox_remove(&l->sandboxes.below, i - kinds[HOLDERS].first, SWEEP_TIMEOUT_MS);
+			left += sandbox_remove(&l->sandboxes.below, i - kinds[HOLDERS].first, l->notes[i].account, SWEEP_TIMEOUT_MS);
 		}
 		if (left == 0) {
 			processes[i] = (struct slot_process){.connection = -1};

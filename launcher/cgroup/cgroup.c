@@ -312,7 +312,7 @@ static int sweep_below(int parent, const char *prefix, int depth)
 /* Sweeps all trees once. Returns how many groups are left. */
 static int sweep_once(const struct groups *g, const char *prefix)
 {
-	enum { DEPTH = 2 /* all sandboxes, one of them, one execution of it */ };
+	enum { DEPTH = 3 /* all sandboxes, an account, a sandbox of it, an execution in that */ };
 	int left = 0;
 	/* The v2 tree comes first, because its cgroup.kill ends all members, which are also those of the v1 groups. */
 	for (int t = TREE_COUNT - 1; t >= 0; t--)

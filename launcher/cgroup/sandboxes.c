@@ -17,7 +17,20 @@
 #include "descriptors.h"
 #include "unforked-memory.h"
 
-enum { EMPTY_TIMEOUT_MS = 500 };
+enum { EMPTY_TIMEOUT_MS = 500, ACCOUNT_TRIES = 20 };
+
+/* v2 has the controllers in the unified tree, and a group gives them to those below it only if it is told to. On a hybrid host, there is nothing to tell. */
+static int delegate(int above, int unified, const char *name, struct failure *f)
+{
+	char text[256];
+	if (group_file_read(above, "cgroup.subtree_control", text, sizeof text) <= 0)
+		return 0;
+	if (list_contains(text, "memory", " \n") && group_file_write(unified, "cgroup.subtree_control", "+memory +pids") < 0)
+		return fail(f, "cgroup", "delegate in %s", name);
+	if (list_contains(text, "cpu", " \n"))
+		group_file_write(unified, "cgroup.subtree_control", "+cpu");
+	return 0;
+}
 
 /* Lets the group have others below it, with the same controllers. */
 static int delegate_below(struct group_set *s, const struct groups *above, struct failure *f)
@@ -33,15 +46,7 @@ static int delegate_below(struct group_set *s, const struct groups *above, struc
 		if (s->below.dir[TREE_CPU] < 0)
 			return fail(f, "cgroup", "open %s in cpu", s->own.name);
 	}
-	int unified = s->own.dir[TREE_UNIFIED];
-	/* v2 has the controllers here; on a hybrid host, nothing is to be delegated. */
-	char text[256];
-	if (group_file_read(above->dir[TREE_UNIFIED], "cgroup.subtree_control", text, sizeof text) > 0 && list_contains(text, "memory", " \n") &&
-	    group_file_write(unified, "cgroup.subtree_control", "+memory +pids") < 0)
-		return fail(f, "cgroup", "delegate in %s", s->own.name);
-	if (list_contains(text, "cpu", " \n"))
-		group_file_write(unified, "cgroup.subtree_control", "+cpu");
-	return 0;
+	return delegate(above->dir[TREE_UNIFIED], s->own.dir[TREE_UNIFIED], s->own.name, f);
 }
 
 static int make(struct group_set *s, const struct groups *above, const char *name, struct failure *f)
@@ -75,13 +80,70 @@ static void holder_name(char name[16], unsigned holder)
 	snprintf(name, 16, "h%u", holder);
 }
 
-int sandbox_make(struct group_set *s, const struct groups *all, unsigned holder, uint64_t memory, uint64_t processes, struct failure *f)
+/* The tree with the groups of accounts; TREE_COUNT: no tree shares the CPU time. */
+static enum tree account_tree(const struct groups *all)
+{
+	if (all->dir[TREE_CPU] >= 0)
+		return TREE_CPU;
+	return all->dir[TREE_MEMORY] < 0 ? TREE_UNIFIED : TREE_COUNT;
+}
+
+static void account_name(char name[16], uint32_t account)
+{
+	snprintf(name, 16, "a%08x", account);
+}
+
+/* Opens the group of an account, below which its sandboxes are: `to` is then `all`, with that group in the tree that has it. account_close() closes it. */
+static int account_open(struct groups *to, const struct groups *all, uint32_t account)
+{
+	enum tree t = account_tree(all);
+	char name[16];
+	*to = *all;
+	account_name(name, account);
+	if (t != TREE_COUNT)
+		to->dir[t] = openat(all->dir[t], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return t != TREE_COUNT && to->dir[t] < 0 ? -1 : 0;
+}
+
+static void account_close(const struct groups *opened, const struct groups *all)
+{
+	enum tree t = account_tree(all);
+	if (t != TREE_COUNT && opened->dir[t] >= 0)
+		close(opened->dir[t]);
+}
+
+static int account_make(struct groups *to, const struct groups *all, uint32_t account, struct failure *f)
+{
+	enum tree t = account_tree(all);
+	char name[16];
+	account_name(name, account);
+	if (t != TREE_COUNT && mkdirat(all->dir[t], name, 0755) < 0 && errno != EEXIST) {
+		*to = *all;
+		to->dir[t] = -1;
+		return fail(f, "cgroup", "make %s", name);
+	}
+	if (account_open(to, all, account) < 0)
+		return fail(f, "cgroup", "open %s", name);
+	return t == TREE_UNIFIED ? delegate(all->dir[t], to->dir[t], name, f) : 0;
+}
+
+int sandbox_make(struct group_set *s, const struct groups *all, unsigned holder, uint32_t account, uint64_t memory, uint64_t processes, struct failure *f)
 {
 	char name[16];
 	holder_name(name, holder);
-	if (make(s, all, name, f) < 0)
-		return -1;
-	return leaf_limit(all, &s->own, memory, processes, f);
+	for (int tries = 1;; tries++) {
+		struct failure failed = {0};
+		struct groups its;
+		int made = account_make(&its, all, account, &failed) < 0 || make(s, &its, name, &failed) < 0 ? -1 : 0;
+		account_close(&its, all);
+		if (made == 0)
+			return leaf_limit(all, &s->own, memory, processes, f);
+		/* Another holder has just removed the group of the account, because its last sandbox has ended. */
+		if ((failed.err != ENOENT && failed.err != ENODEV) || tries == ACCOUNT_TRIES)
+			return fail_with(f, failed.err, failed.step, "%s", failed.object);
+		leaf_close(all, &s->own);
+		sandbox_remove(all, holder, account, 0);
+	}
 }
 
 int sandbox_cpu_tasks(const struct group_set *s)
@@ -183,16 +245,23 @@ uint64_t sandbox_own_ooms(const struct group_set *s)
 	return number_in(s->own.dir[TREE_UNIFIED], "memory.events.local", "oom");
 }
 
-int sandbox_remove(const struct groups *all, unsigned holder, int timeout_ms)
+int sandbox_remove(const struct groups *all, unsigned holder, uint32_t account, int timeout_ms)
 {
 	char name[16];
+	struct groups its;
+	int left, opened = account_open(&its, all, account);
+	/* Without the group of the account, the tree that has it has no group of the sandbox. */
 	holder_name(name, holder);
-	int left;
 	/* The name of another holder can begin with this one, so groups_sweep() cannot be used. */
-	while ((left = groups_remove(all, name)) > 0 && timeout_ms > 0) {
+	while ((left = groups_remove(&its, name)) > 0 && timeout_ms > 0) {
 		usleep(2000);
 		timeout_ms -= 2;
 	}
+	if (opened == 0)
+		account_close(&its, all);
+	account_name(name, account);
+	if (account_tree(all) != TREE_COUNT)
+		unlinkat(all->dir[account_tree(all)], name, AT_REMOVEDIR); /* it fails while the account has another sandbox */
 	return left;
 }
 

@@ -7,6 +7,9 @@
  * The groups of sandboxes: `sandboxes`, below the launcher's group, has all of them and limits their memory together. Below it, h3 is the
  * group of the sandbox of the holder 3, with the limits of the sandbox, and below that, e0, e1 … are the leaves of its executions.
  *
+ * In the tree that shares the CPU time (v2, or the cpu controller of v1), a group of the account is between the first two: a00c0ffee. It has the weight of
+ * one sandbox, however many sandboxes the account has, and they share its time evenly. It exists while the account has a sandbox.
+ *
  * The kernel cannot free a memory group before the last page that is charged to it, and files of a sandbox remain when the execution
  * that wrote them has ended. A new leaf for each execution would leave thousands of groups, of 20 KiB each. So a sandbox has a pool of
  * leaves: a leaf without processes serves the next execution, whose counters are differences (run/run.c).
@@ -35,7 +38,7 @@ struct group_set {
  */
 int sandboxes_make(struct group_set *all, const struct groups *launcher, uint64_t memory, unsigned programs, struct failure *f);
 /* Makes the group of a sandbox. On failure, sandbox_remove() removes what was made. */
-int sandbox_make(struct group_set *s, const struct groups *all, unsigned holder, uint64_t memory, uint64_t processes, struct failure *f);
+int sandbox_make(struct group_set *s, const struct groups *all, unsigned holder, uint32_t account, uint64_t memory, uint64_t processes, struct failure *f);
 /* On v1 with a cpu controller, opens the file `tasks` through which programs get the CPU weight of the sandbox. Otherwise -1. */
 int sandbox_cpu_tasks(const struct group_set *s);
 /* Kills all processes of the sandbox, without waiting for their end. */
@@ -53,8 +56,8 @@ uint64_t sandbox_oom_kills(const struct group_set *s, uint64_t retired);
  */
 int sandbox_open_events(const struct group_set *s);
 uint64_t sandbox_own_ooms(const struct group_set *s);
-/* Removes all groups of a sandbox. Returns how many are left after `timeout_ms`. */
-int sandbox_remove(const struct groups *all, unsigned holder, int timeout_ms);
+/* Removes all groups of a sandbox, and that of its account if it was the last one. Returns how many of the sandbox are left after `timeout_ms`. */
+int sandbox_remove(const struct groups *all, unsigned holder, uint32_t account, int timeout_ms);
 
 /* The leaves of a sandbox, which its holder makes. */
 enum leaf_state { LEAF_NONE, LEAF_FREE, LEAF_TAKEN, LEAF_LEFT };

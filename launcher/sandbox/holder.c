@@ -107,7 +107,8 @@ static int make_sandbox(struct holder *h, struct failure *f)
 	struct slot *s = &h->slot;
 	struct sandbox_root root = {.uid = s->lane[0].uid, .memory = h->limits.memory, .disk = h->limits.disk, .inodes = h->limits.inodes};
 	char path[32];
-	if (sandbox_make(&h->groups, &s->launcher->sandboxes.below, h->number, h->limits.memory, h->limits.processes, f) < 0)
+	s->launcher->notes[s->number].account = h->limits.account; /* before there is a group that the launcher may have to remove */
+	if (sandbox_make(&h->groups, &s->launcher->sandboxes.below, h->number, h->limits.account, h->limits.memory, h->limits.processes, f) < 0)
 		return -1;
 	if (s->launcher->loopback.counts >= 0 && loopback_limit(&s->launcher->loopback, &h->groups, h->limits.memory, h->number, f) < 0)
 		return -1;
@@ -825,7 +826,7 @@ static bool remove_sandbox(struct holder *h)
 		await_uncharged(h, &t);
 		close_fd(&h->cpu_tasks);
 		close_fd(&h->events);
-		if (sandbox_remove(&l->sandboxes.below, h->number, GROUPS_TIMEOUT_MS) > 0)
+		if (sandbox_remove(&l->sandboxes.below, h->number, h->limits.account, GROUPS_TIMEOUT_MS) > 0)
 			teardown_leftover(&t, "groups of the sandbox");
 	}
 	send_teardown(&h->out, &t);

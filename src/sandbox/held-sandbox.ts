@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -253,11 +254,12 @@ export class HeldSandbox {
   /**
    * Makes a sandbox.
    * @param socketPath the launcher's SANDBOXES_SOCKET.
+   * @param account a number below 2^32. Sandboxes with the same number have the share of CPU time of one sandbox together.
    * @throws SandboxesFullError if the launcher has no free place, and another SandboxError if it cannot make the sandbox.
    */
-  static async hold(socketPath: string, limits: HoldLimits): Promise<HeldSandbox> {
+  static async hold(socketPath: string, limits: HoldLimits, account = 0): Promise<HeldSandbox> {
     const connection = await Connection.open(socketPath);
-    return new HeldSandbox(connection, socketPath, limits, await heldBy(connection, encodeHold(limits)), []);
+    return new HeldSandbox(connection, socketPath, limits, await heldBy(connection, encodeHold(limits, account)), []);
   }
 
   /**
@@ -430,11 +432,16 @@ export class HeldSandbox {
   }
 }
 
+/** The number of an account for the launcher. Two accounts that have the same one, which is improbable, share their CPU time. */
+function numberOf(accountId: string): number {
+  return createHash("sha256").update(accountId).digest().readUInt32LE();
+}
+
 /** The sandboxes of the launcher whose socket for slots has this path. */
 export function sandboxesOf(launcherSocket: string) {
   const path = join(dirname(launcherSocket), SANDBOXES_SOCKET);
   return {
-    hold: (limits: HoldLimits) => HeldSandbox.hold(path, limits),
+    hold: (limits: HoldLimits, accountId: string) => HeldSandbox.hold(path, limits, numberOf(accountId)),
     rejoin: (token: string, limits: HoldLimits) => HeldSandbox.rejoin(path, token, limits),
     launcher: () => HeldSandbox.launcherAt(path),
   };
@@ -733,12 +740,13 @@ function fits({ command, env }: ExecutionStep): boolean {
 }
 
 /** The HOLD frame. */
-export function encodeHold(limits: HoldLimits): FrameWriter {
+export function encodeHold(limits: HoldLimits, account: number): FrameWriter {
   return new FrameWriter("HOLD")
     .int("HOLD_MEMORY", limits.memoryBytes)
     .int("HOLD_PROCESSES", limits.processes)
     .int("HOLD_DISK", limits.diskBytes)
-    .int("HOLD_INODES", limits.inodes);
+    .int("HOLD_INODES", limits.inodes)
+    .int("HOLD_ACCOUNT", account);
 }
 
 /** The STEP frame of an execution, in pieces that must not change until they are sent. */

@@ -10,8 +10,11 @@ import type { SandboxLimits } from "../../domain/sandboxes/sandbox.ts";
  */
 
 export interface SandboxEngine {
-  /** Makes a box that is kept until `end`. @throws SandboxesFullError if the launcher has no free sandbox, and SandboxError. */
-  hold(limits: SandboxLimits): Promise<HeldBox>;
+  /**
+   * Makes a box that is kept until `end`. @throws SandboxesFullError if the launcher has no free sandbox, and SandboxError.
+   * @param accountId the boxes of one account have the share of CPU time of one box together.
+   */
+  hold(limits: SandboxLimits, accountId: string): Promise<HeldBox>;
   /** The name of the launcher that runs now. @throws SandboxError if none runs. */
   launcher(): Promise<string>;
   /**

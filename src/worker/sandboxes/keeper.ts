@@ -440,7 +440,7 @@ export class SandboxKeeper implements SandboxHost {
     const { store, engine, worker, sealer, log } = this.#options;
     let box: HeldBox | null = null;
     try {
-      box = await engine.hold(sandbox.limits);
+      box = await engine.hold(sandbox.limits, sandbox.accountId);
       const { controls, controlsMissing, token, launcher } = box;
       if (controlsMissing.length > 0) throw new Error(`controls are missing: ${controlsMissing.join("; ")}`);
       const { env, from } = await beginning;

@@ -33,8 +33,8 @@ const LIMITS: Limits = {
 };
 
 /** Makes a sandbox. */
-export function hold(launcher: Launcher, limits: Partial<HoldLimits> = {}): Promise<HeldSandbox> {
-  return HeldSandbox.hold(join(dirname(launcher.socket), SANDBOXES_SOCKET), { ...SANDBOX, ...limits });
+export function hold(launcher: Launcher, limits: Partial<HoldLimits> = {}, account?: number): Promise<HeldSandbox> {
+  return HeldSandbox.hold(join(dirname(launcher.socket), SANDBOXES_SOCKET), { ...SANDBOX, ...limits }, account);
 }
 
 /** Takes over a kept sandbox. */
