@@ -160,18 +160,29 @@ async function verifyInputs(
       continue;
     }
     const name = source.path.split("/").at(-1) ?? "";
+    let compiles = true;
     // Inputs that are the same file because of links, without files of their own, are validated once.
     const known = new Map<InputTest["input"], Map<string, Validated>>();
     for (const { path, input, files, args, isValid, validator = source.path } of inputs) {
       if (validator !== source.path) continue;
+      if (!compiles) {
+        rejected.add(path);
+        continue;
+      }
       const given = argumentsOf(args, name);
       const results = known.get(input) ?? new Map<string, Validated>();
       known.set(input, results);
       const key = JSON.stringify(given);
       const found = files ? undefined : results.get(key);
-      const { ended, exitCode, broken } =
+      const { ended, exitCode, broken, compilerOutput } =
         found ?? (await validate(judge, program, { stdin: input(), args: given, files: files?.() ?? [] }, limits));
       if (!files) results.set(key, { ended, exitCode, broken });
+      if (compilerOutput !== undefined) {
+        compiles = false;
+        faults.push(`${source.path}: does not compile${tail(firstError(compilerOutput))}`);
+        rejected.add(path);
+        continue;
+      }
       const accepts = exitCode === validatorAccepts;
       if (broken || (isValid && !accepts)) faults.push(`${path}: ${source.path} ends with ${ended}`);
       if (broken || !accepts) rejected.add(path);
@@ -205,6 +216,19 @@ interface Validated {
   readonly ended: string;
   readonly exitCode: number | null;
   readonly broken: boolean;
+  /** What the compiler wrote, if the validator does not compile: it is then broken for every input. */
+  readonly compilerOutput?: string;
+}
+
+/** The first line of a compiler's output that is an error; its first line if none says so. */
+export function firstError(output: string): string {
+  const lines = output.split("\n").filter((line) => line.trim() !== "");
+  const found = lines.find((line) => /\berror\b/i.test(line)) ?? lines[0] ?? "";
+  return found
+    .replaceAll(/[\p{C}\p{Z}]+/gu, " ")
+    .trim()
+    .slice(0, 300)
+    .toWellFormed();
 }
 
 /** Runs an input validator. */
@@ -218,12 +242,15 @@ async function validate(
   }: { readonly stdin: Buffer; readonly args: readonly string[]; readonly files: readonly WorkFile[] },
   limits: TestLimits,
 ): Promise<Validated> {
-  const failed = (ended: string) => ({ ended, exitCode: null, broken: true });
+  const failed = (ended: string): Validated => ({ ended, exitCode: null, broken: true });
   const taken = files.find(({ name }) => program.options?.files.some((own) => exclude(own.name, name)));
   if (taken) return failed(`an error, because it has a file ${taken.name} like the test`);
-  const { result } = await judge.run(language, limits, program, stdin, args, files);
+  const { result, output } = await judge.run(language, limits, program, stdin, args, files);
   const { cause, exitCode, verdict, errorMessage } = result;
-  if (cause === "compile_error") return failed("an error of its compiler");
+  if (cause === "compile_error") {
+    const compilerOutput = [output?.stderr, output?.stdout].map((bytes) => bytes?.toString("utf8") ?? "").join("\n");
+    return { ...failed("an error of its compiler"), compilerOutput };
+  }
   if (cause.startsWith("compile_")) return failed(`an error of its compiler${tail(errorMessage)}`);
   // A validator that a limit ends has no result. If it ends by itself, any end but the exit code that accepts rejects.
   if (verdict !== "AC" && verdict !== "RE" && verdict !== "SIG") return failed(`${verdict}${tail(errorMessage)}`);

@@ -216,6 +216,7 @@ test("an input validator that reaches a limit, also of its compiler, rejects not
     "computes.py": `${reads}while text == "x\\n": pass\nsys.exit(42)\n`,
     "forks.py": `${reads}import os, time\nwhile text == "x\\n":\n    if os.fork() == 0: time.sleep(9)\nsys.exit(42)\n`,
     "large.c": 'asm(".fill 60000000, 1, 1");\nint main(void) { return 1; }\n',
+    "broken.c": "int main(void) { return x; }\n",
   };
   const faults: (readonly string[])[] = [];
   for (const [name, code] of Object.entries(validators))
@@ -224,12 +225,17 @@ test("an input validator that reaches a limit, also of its compiler, rejects not
     "data/invalid_input/bad.in: input_validators/computes.py ends with TLE: ",
     "data/invalid_input/bad.in: input_validators/forks.py ends with PLE: ",
     "data/invalid_input/bad.in: input_validators/large.c ends with an error of its compiler: compile step: file size limit",
+    "input_validators/broken.c: does not compile: ",
   ];
   for (const [at, start] of starts.entries())
     assert.ok(
       faults[at]?.some((fault) => fault.startsWith(start)),
       faults[at]?.join("\n"),
     );
+  // It is said once, and not for each input, with the message of the compiler.
+  const broken = faults.at(-1)?.filter((fault) => fault.includes("broken.c")) ?? [];
+  assert.equal(broken.length, 1);
+  assert.match(broken[0] ?? "", /error.*\bx\b/);
 });
 
 test(
