@@ -139,7 +139,9 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     sandboxMemoryBytes: settings.ASSAY_SANDBOX_MEMORY,
     sandboxCpus: settings.ASSAY_SANDBOX_CPUS,
     snapshotBytes: settings.ASSAY_SNAPSHOT_BYTES,
-    snapshotDirectory: join(settings.ASSAY_DATA, "db", "snapshots"),
+    snapshotDirectory: settings.ASSAY_SNAPSHOT_DIRECTORY
+      ? resolve(settings.ASSAY_SNAPSHOT_DIRECTORY)
+      : join(dataDir, "db", "snapshots"),
     snapshotMs: settings.ASSAY_SNAPSHOT_DAYS === 0 ? null : settings.ASSAY_SNAPSHOT_DAYS * DAY_MS,
     link: linkOf(settings),
     leaseMs: settings.ASSAY_LEASE_MS,

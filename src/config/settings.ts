@@ -154,9 +154,14 @@ export const settingsSchema = z.object({
     description:
       "With `yes`, programs of a sandbox have sockets of TCP and UDP on its loopback interface, where the kernel lets the launcher [bound them](security.md#sandboxes). With `no`, they have only Unix sockets, and the launcher needs no `CAP_NET_ADMIN`.",
   }),
+  ASSAY_SNAPSHOT_DIRECTORY: setting(z.string().min(1).optional(), {
+    description:
+      "Directory for the [snapshots](sandboxes.md#snapshots) of sandboxes, to which the user of the service can write. Machines that share it, by a network file system, share their snapshots: a sandbox can begin with one on [any of them](scaling.md#sandboxes-on-several-machines), also when the machine that has taken it is lost.",
+    defaultText: "`db/snapshots` in the data directory",
+  }),
   ASSAY_SNAPSHOT_BYTES: setting(wholeNumber(0, 1_125_899_906_842_624).prefault("21474836480"), {
     description:
-      "Disk space for the [snapshots](sandboxes.md#snapshots) of sandboxes on this machine together, in bytes, in the directory `db/snapshots` of the data directory. An account may use as much as stays free; one without snapshots may use all that is free. With `0`, no snapshot can be taken.",
+      "Disk space for all snapshots in `ASSAY_SNAPSHOT_DIRECTORY` together, in bytes. An account may use as much as stays free. With `0`, no snapshot can be taken. Machines that share the directory need the same value; snapshots that they take at the same moment can exceed it together.",
   }),
   ASSAY_SNAPSHOT_DAYS: setting(wholeNumber(0, 36_500).prefault("30"), {
     description: "Number of days for which a snapshot is kept after it was taken. With `0`, none is deleted.",

@@ -32,7 +32,7 @@ export interface TakenFrom {
   readonly save: (take: TakeBytes) => Promise<{ readonly files: number }>;
 }
 
-/** The snapshots of this machine. Accounts share its disk as they share its memory. */
+/** The snapshots in one directory. Accounts share its space as they share the memory of a machine. Processes of other machines can use the same directory. */
 export class Snapshots {
   readonly #options: SnapshotsOptions;
   readonly #budget: Budget;
@@ -46,12 +46,11 @@ export class Snapshots {
 
   static async start(options: SnapshotsOptions): Promise<Snapshots> {
     const snapshots = new Snapshots(options);
-    for (const { id, accountId, bytes } of await options.store.snapshots.ofStore(options.files.id))
-      snapshots.#held.set(id, snapshots.#budget.hold(accountId, bytes));
+    await snapshots.#count();
     return snapshots;
   }
 
-  /** The machine that has them. */
+  /** The directory that has them. */
   get storeId(): string {
     return this.#options.files.id;
   }
@@ -59,6 +58,7 @@ export class Snapshots {
   /** Takes a snapshot, which is durable and was read back when this resolves. @throws SandboxRefused: snapshotQuota, snapshotsFull, snapshotFailed. */
   async take({ sandbox, name, keyId, leastBytes, save }: TakenFrom): Promise<Snapshot> {
     const { store, files: archives, log } = this.#options;
+    await this.#count();
     const chosen = { name, keyId: keyId ?? sandbox.keyId, storeId: archives.id };
     const snapshot = newSnapshot(sandbox, chosen, Date.now());
     const untilMs = Date.now() + WRITE_MS;
@@ -95,6 +95,7 @@ export class Snapshots {
       if ("kind" in complete)
         throw new SandboxRefused("snapshotQuota", { what: "bytes of snapshots", most: complete.most });
       isComplete = true;
+      this.#forget(snapshot.id); // it may have been counted since
       this.#held.set(snapshot.id, release);
       return complete;
     } catch (error) {
@@ -180,6 +181,16 @@ export class Snapshots {
       this.#forget(id);
     }
     if (removed > 0) log.info({ removed }, "old snapshots deleted");
+  }
+
+  /** Counts what other processes have written into the directory, and removed from it. */
+  async #count(): Promise<void> {
+    const counted = [...this.#held.keys()];
+    const found = await this.#options.store.snapshots.ofStore(this.storeId);
+    const ids = new Set(found.map(({ id }) => id));
+    for (const id of counted) if (!ids.has(id)) this.#forget(id);
+    for (const { id, accountId, bytes } of found)
+      if (!this.#held.has(id)) this.#held.set(id, this.#budget.hold(accountId, bytes));
   }
 
   #forget(id: string): void {
