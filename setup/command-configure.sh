@@ -43,6 +43,8 @@ if [ ! -d /run/systemd/system ]; then
   say "set up; $service starts with systemd"
   exit
 fi
+launcher_stays=no
+if [ -n "${2-}" ] && launcher_is_current; then launcher_stays=yes; fi
 systemctl daemon-reload
 if ! systemctl --quiet is-enabled "$service" && ! systemctl --quiet is-active "$service"; then
   say "set up; $service is disabled, and stays so"
@@ -50,8 +52,7 @@ elif ! may_start; then
   say "set up; policy-rc.d does not permit the start of $service"
 else
   say "starting $service"
-  systemctl stop "$@"
-  systemctl start "$service" || fail "$service did not start; its log: journalctl -u $service${2:+ -u $2}"
+  restart_units "$@"
   say "$service runs; settings: $settings_file; log: journalctl -u $service${2:+ -u $2}"
   [ "$role" = worker ] || say "a key: assay keys create --name first; an administrator: assay members link --origin https://HOST:8443"
 fi

@@ -1,6 +1,6 @@
 # assay install [worker | --no-worker]: sets up, and lets systemd start launcher and service as separate units
 # (deploy/systemd/), now and at every boot. If the units already run, for example before an upgrade or a change of settings, it stops
-# them through systemd and starts them with the new files. `assay uninstall` removes them.
+# them through systemd and starts them with the new files. A launcher that stays the same goes on. `assay uninstall` removes them.
 
 for part in foreground welcome installed-versions units; do . "$checkout/setup/$part.sh"; done
 
@@ -27,11 +27,12 @@ remove_units $(installed_units | grep -vxF -e "$(units_of_role)")
 is_packaged || rm -f -- "$data/packaged"
 write_units "$service" $(((drain_ms + 999) / 1000 + 15))
 unlock_set_up
+launcher_stays=no
+if [ -n "${2-}" ] && launcher_is_current; then launcher_stays=yes; fi
 systemctl daemon-reload
 systemctl enable --quiet "$@"
 say "starting $service"
-systemctl stop "$@"
-systemctl start "$service" || fail "$service did not start; its log: journalctl -u $service${2:+ -u $2}"
+restart_units "$@"
 case $role in
 serve)
   trap leave EXIT

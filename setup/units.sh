@@ -85,6 +85,29 @@ write_units() {
   done
 }
 
+# launcher_is_current: whether the launcher's unit runs already as it would now be started. Call it before systemd reads the units again, because
+# systemd then still knows whether the file of the unit has changed. Only the settings of the file count, as for the unit.
+launcher_is_current() (
+  unit=assay-launcher.service
+  pid=$(systemctl show -P MainPID "$unit") && [ "${pid:-0}" != 0 ] || exit 1
+  [ "$(systemctl show -P NeedDaemonReload "$unit")" = no ] || exit 1
+  for name in $(env | sed -n 's/^\(ASSAY_[A-Z0-9_]*\)=.*/\1/p'); do unset "$name"; done
+  read_settings
+  "$app/setup/start-launcher" "$data" /run/assay-launcher/launcher.sock "$pid"
+)
+
+# restart_units SERVICE [LAUNCHER]: starts the service and the launcher, again if they run. If $launcher_stays is yes, the launcher goes on, and with it
+# the sandboxes, which the next process of the service takes over.
+restart_units() {
+  if [ "$launcher_stays" = yes ]; then
+    say "the launcher is the same, and goes on"
+    systemctl restart "$1"
+  else
+    systemctl stop "$@"
+    systemctl start "$1"
+  fi || fail "$1 did not start; its log: journalctl -u $1${2:+ -u $2}"
+}
+
 # installed_units: prints the units that have a file, or, if a Debian package has the files of all of them, that systemd starts at boot.
 installed_units() {
   for unit in $all_units; do

@@ -41,6 +41,8 @@ test("with systemd as process 1, units are installed, run a program, survive a k
   assert.match(said.again ?? "", /\nstatus 0\n/);
   assert.match(said.again ?? "", ran);
   assert.doesNotMatch(said.again ?? "", /The first key/);
+  assert.match(said.again ?? "", /\nthe same launcher\nanother service\n/);
+  assert.match(said.other ?? "", /\nstatus 0\nanother launcher\n/);
 
   // No control group and no process of ours follows the two results.
   assert.equal(said.stop, "success\n\nsuccess\n\n");
