@@ -347,12 +347,19 @@ static uint64_t end_due(const struct launcher *l, const struct slot_process *pro
 
 static void kill_stuck_slots(const struct launcher *l, struct slot_process *processes)
 {
-	for (unsigned i = 0; i < process_count; i++)
-		if (processes[i].pid > 0 && processes[i].connection < 0 && now_ns() > end_due(l, &processes[i], i)) {
+	for (unsigned i = 0; i < process_count; i++) {
+		if (processes[i].pid <= 0 || processes[i].connection >= 0)
+			continue;
+		/* It can have noted that it stays with a holder when that had ended already. */
+		unsigned holder = l->notes[i].stays_with;
+		if (holder && (holder > process_count || processes[holder - 1].pid <= 0))
+			end_stays(l, processes, holder - 1);
+		if (now_ns() > end_due(l, &processes[i], i)) {
 			fprintf(stderr, "assay-launcher: slot %u did not end with its client; killed\n", i);
 			kill(processes[i].pid, SIGKILL);
 			processes[i].disconnected_ns = now_ns();
 		}
+	}
 }
 
 /* The name of the socket of this process; NULL if it is no holder. */

@@ -282,14 +282,15 @@ bool pool_freeze(const struct leaf_pool *p, const struct group_set *s, bool froz
 			continue;
 		pool_name(i, name);
 		snprintf(path, sizeof path, "%s/cgroup.freeze", name);
-		done = group_file_write(s->own.dir[TREE_UNIFIED], path, frozen ? "1" : "0") >= 0 && done;
+		/* A leaf that could not be made again has no group, and no process. */
+		done = (group_file_write(s->own.dir[TREE_UNIFIED], path, frozen ? "1" : "0") >= 0 || errno == ENOENT) && done;
 	}
 	for (int i = 0; i < SANDBOX_LEAVES_MAX && frozen; i++) {
 		if (p->state[i] != LEAF_TAKEN && p->state[i] != LEAF_LEFT)
 			continue;
 		pool_name(i, name);
 		int group = openat(s->own.dir[TREE_UNIFIED], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		int state = -1;
+		int state = group < 0 && errno == ENOENT ? 1 : -1;
 		while (group >= 0 && (state = read_event(group, "frozen")) == 0 && now_ns() < deadline)
 			usleep(50);
 		if (group >= 0)

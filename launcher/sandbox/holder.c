@@ -71,6 +71,7 @@ struct holder {
 	uint64_t oom_events; /* v2: of the group itself, as last seen */
 	int left;            /* leaves with processes that were left, at the last check */
 	uint64_t left_check_at; /* when the next check is due */
+	unsigned clients; /* how many have replaced the first one */
 	uint64_t shared_locks, lock_check_at; /* for locks_exceeded(); when the next check is due */
 	bool paused, lost;   /* `lost`: the init of the sandbox has ended, or its programs cannot be stopped without a client */
 	bool frozen;         /* between FREEZE and THAW: the leaves are stopped one by one, so that another one can run */
@@ -586,6 +587,7 @@ static void take_over(struct holder *h, struct attached *a, const struct held_me
 			if (&h->attached[i] != a && h->attached[i].socket >= 0 && h->attached[i].joined && !h->attached[i].stays)
 				end_slot(h, &h->attached[i]);
 		h->connection = connection;
+		h->clients++;
 		send_held(h);
 		if (flush_all(&h->out, h->connection) < 0)
 			h->lost = !await_client(h);
@@ -715,6 +717,7 @@ static void hold(struct holder *h)
 			return;
 		if (h->connection < 0 && h->kept_until_ns < next)
 			next = h->kept_until_ns;
+		const unsigned client = h->clients;
 		uint64_t wait = next > now ? next - now : 0;
 		struct timespec soon = {(time_t)(wait / 1000000000u), (long)(wait % 1000000000u)};
 		int events = ppoll(on, EVENTS, next == UINT64_MAX ? NULL : &soon, &none);
@@ -730,8 +733,11 @@ static void hold(struct holder *h)
 			accept_slot(h);
 		if (on[ON_INIT].revents)
 			h->lost = true;
-		/* A slot can have brought another connection. What a client has sent before it left, such as an END, still counts. */
-		if (on[ON_CLIENT].revents && h->connection == on[ON_CLIENT].fd && !serve_client(h))
+		/*
+		 * A slot can have brought another connection, with the same number as that of the client which it has replaced. What a client has sent before
+		 * it left, such as an END, still counts.
+		 */
+		if (on[ON_CLIENT].revents && h->clients == client && h->connection == on[ON_CLIENT].fd && !serve_client(h))
 			return;
 	}
 }
