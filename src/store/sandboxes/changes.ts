@@ -10,7 +10,15 @@ import type { StoreNotification } from "../database/notifier.ts";
 import type { Row, Schema } from "../database/schema.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
 import { ENQUEUE_LOCK } from "../submissions/enqueue.ts";
-import { EXECUTION_COLUMNS, endOfExecution, type fromExecution, fromSandbox, toExecution, toSandbox } from "./rows.ts";
+import {
+  EXECUTION_COLUMNS,
+  endOfExecution,
+  type fromExecution,
+  fromSandbox,
+  SANDBOX_COLUMNS,
+  toExecution,
+  toSandbox,
+} from "./rows.ts";
 import type {
   Created,
   EndedExecution,
@@ -76,7 +84,7 @@ export async function createSandbox(
   if (idempotency) {
     const known = await trx
       .selectFrom("sandboxes")
-      .selectAll()
+      .select([...SANDBOX_COLUMNS, "request_hash"])
       .where("account_id", "=", accountId)
       .where("idempotency_key", "=", idempotency.key)
       .executeTakeFirst();

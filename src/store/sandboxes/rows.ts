@@ -11,7 +11,32 @@ import {
 import type { Row } from "../database/schema.ts";
 import { fromOutcome, toOutcome } from "../submissions/rows.ts";
 
-export function toSandbox(row: Omit<Row<"sandboxes">, "seq">): Sandbox {
+/** The columns of which a Sandbox is made. The others are of the store alone, and `kept` can be large. */
+export const SANDBOX_COLUMNS = [
+  "id",
+  "account_id",
+  "project_id",
+  "key_id",
+  "state",
+  "created_at",
+  "started_at",
+  "ended_at",
+  "end_reason",
+  "lifetime_secs",
+  "idle_secs",
+  "limits",
+  "metadata",
+  "worker_id",
+  "evidence",
+  "from_snapshot",
+  "on_timeout",
+  "last_snapshot",
+  "last_snapshot_error",
+] as const satisfies readonly (keyof Row<"sandboxes">)[];
+
+export type SandboxRow = Pick<Row<"sandboxes">, (typeof SANDBOX_COLUMNS)[number]>;
+
+export function toSandbox(row: SandboxRow): Sandbox {
   return {
     id: row.id,
     accountId: row.account_id,

@@ -18,7 +18,7 @@ import {
   takeOverSandbox,
   toQuota,
 } from "./changes.ts";
-import { EXECUTION_COLUMNS, fromExecution, toExecution, toLimits, toSandbox } from "./rows.ts";
+import { EXECUTION_COLUMNS, fromExecution, SANDBOX_COLUMNS, toExecution, toLimits, toSandbox } from "./rows.ts";
 import type {
   BeginOptions,
   ClaimedSandbox,
@@ -275,7 +275,7 @@ export function sandboxStore(
     async left(launcher: string, worker: string): Promise<LeftSandbox[]> {
       const rows = await db
         .selectFrom("sandboxes")
-        .selectAll()
+        .select([...SANDBOX_COLUMNS, "kept", "kept_until"])
         .where("launcher", "=", launcher)
         .where("worker_id", "!=", worker)
         .where("ended_at", "is", null)
@@ -385,7 +385,7 @@ export function sandboxStore(
         const atOnce = wanted.length > 0 ? 100 : max + 1;
         let query = db
           .selectFrom("sandboxes")
-          .selectAll()
+          .select([...SANDBOX_COLUMNS, "seq"])
           .where("account_id", "=", accountId)
           .where("seq", "<", at)
           .orderBy("account_id", "desc")
@@ -474,7 +474,7 @@ function bySeq(one: { readonly row: { readonly seq: number } }, other: typeof on
 function sandboxRow(db: Kysely<Schema>, id: string, accountId: string) {
   return db
     .selectFrom("sandboxes")
-    .selectAll()
+    .select([...SANDBOX_COLUMNS, "seq"])
     .where("id", "=", id)
     .where("account_id", "=", accountId)
     .executeTakeFirst();

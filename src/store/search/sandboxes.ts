@@ -2,8 +2,8 @@ import { type Kysely, sql } from "kysely";
 import type { Execution } from "../../domain/sandboxes/execution.ts";
 import type { AccountReads } from "../database/account-reads.ts";
 import type { Database } from "../database/database.ts";
-import type { Row, Schema } from "../database/schema.ts";
-import { toSandbox } from "../sandboxes/rows.ts";
+import type { Schema } from "../database/schema.ts";
+import { SANDBOX_COLUMNS, type SandboxRow, toSandbox } from "../sandboxes/rows.ts";
 import { withNames } from "./newest.ts";
 import type { FoundSandbox, SandboxSearch } from "./types.ts";
 
@@ -36,7 +36,7 @@ export function sandboxSearch({ db }: Database, reads: AccountReads) {
 
     /** @returns undefined for an unknown id, and for a sandbox of another account. */
     async get(id: string, accountIds: readonly string[] | null): Promise<FoundSandbox | undefined> {
-      const row = await db.selectFrom("sandboxes").selectAll().where("id", "=", id).executeTakeFirst();
+      const row = await db.selectFrom("sandboxes").select(SANDBOX_COLUMNS).where("id", "=", id).executeTakeFirst();
       if (!row || (accountIds && !accountIds.includes(row.account_id))) return undefined;
       return (await named(db, [row]))[0];
     },
@@ -73,7 +73,10 @@ async function ofAccount(db: Kysely<Schema>, account: string | null, { projectId
     .offset(MAX_ROWS - 1)
     .executeTakeFirst();
   const floor = last?.seq ?? 0;
-  let query = db.selectFrom("sandboxes").selectAll().where(between(floor));
+  let query = db
+    .selectFrom("sandboxes")
+    .select([...SANDBOX_COLUMNS, "seq"])
+    .where(between(floor));
   // Expressions, because with comparisons of columns a database could choose another index.
   if (state !== undefined) query = query.where(sql`coalesce(state, '')`, "=", state);
   if (projectId !== undefined) query = query.where(sql`coalesce(project_id, '')`, "=", projectId);
@@ -84,6 +87,6 @@ async function ofAccount(db: Kysely<Schema>, account: string | null, { projectId
   return { rows, floor };
 }
 
-async function named(db: Kysely<Schema>, rows: readonly Row<"sandboxes">[]): Promise<FoundSandbox[]> {
+async function named(db: Kysely<Schema>, rows: readonly SandboxRow[]): Promise<FoundSandbox[]> {
   return (await withNames(db, rows)).map(({ row, names }) => ({ sandbox: toSandbox(row), ...names }));
 }
