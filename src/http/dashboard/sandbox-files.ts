@@ -1,4 +1,3 @@
-import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
 import { FileError, MAX_PATH_BYTES, type SandboxFiles } from "../../domain/sandboxes/files.ts";
@@ -15,7 +14,7 @@ import { inOwn, noteSandboxChange, readOwn } from "./sandboxes.ts";
 const ENTRIES = 200;
 /** How much of a file a page shows. */
 const SHOWN_BYTES = 262_144;
-/** Interval of the checks whether the person who uploads still has access. */
+/** Interval of the checks whether the person who uploads or downloads still has access. */
 const CHECK_MS = 1_000;
 /** The most characters of a path in the audit trail. */
 const NOTED = 500;
@@ -62,7 +61,7 @@ export const sandboxFileRoutes: readonly DashboardRoute[] = [
     session: "member",
     query: ofPath,
     handler: (services) => async (call) =>
-      await reading(services, call, async (files) => {
+      await reading(services, call, async (files, isAllowed) => {
         const { reply, owner } = call;
         const { info, bytes, body } = await files.read(call.query.path, null);
         // The headers of every response have nosniff, and a policy that permits nothing.
@@ -70,7 +69,7 @@ export const sandboxFileRoutes: readonly DashboardRoute[] = [
           .type("application/octet-stream")
           .header("content-length", bytes)
           .header("content-disposition", attachment(info.path));
-        return services.answers.sendPieces(owner, reply, untilClosed(body, reply));
+        return services.answers.sendPieces(owner, reply, untilClosed(whileAllowed(body, isAllowed), reply));
       }),
   }),
   dashboardRoute({
@@ -84,7 +83,8 @@ export const sandboxFileRoutes: readonly DashboardRoute[] = [
         const { path, replace } = call.query;
         // A second check, by the file program, because another program can make the file meanwhile.
         if (replace === "false" && (await exists(files, path))) throw new FileError("exists", path);
-        const body = whileAllowed(services, call.request, accountId);
+        const chunks = streamedBody(call.request, services.answers.eventLoop);
+        const body = whileAllowed(chunks, () => mayStillSee(services.dependencies.store, call.request, accountId));
         return await files.write(path, body, replace === "true" ? {} : { ifNoneMatch: "*" });
       }),
   }),
@@ -129,12 +129,13 @@ export const sandboxFileRoutes: readonly DashboardRoute[] = [
 async function reading<T>(
   services: DashboardServices,
   { request, reply }: Pick<DashboardCall, "request" | "reply">,
-  read: (files: SandboxFiles) => Promise<T>,
+  read: (files: SandboxFiles, isAllowed: () => Promise<boolean>) => Promise<T>,
 ): Promise<T> {
-  await readOwn(services.dependencies.store, request);
+  const { store } = services.dependencies;
+  await readOwn(store, request);
   return await inOwn(services, request, async (handle) => {
     useMeanwhile(handle, reply);
-    return await read(handle.files);
+    return await read(handle.files, () => mayStillSee(store, request, handle.sandbox.accountId));
   });
 }
 
@@ -154,17 +155,19 @@ async function changing<T>(
   });
 }
 
-/** The body of an upload, which can take long: it fails, and nothing is written, when the person loses access meanwhile. */
-async function* whileAllowed(
-  { answers, dependencies: { store } }: DashboardServices,
-  request: FastifyRequest,
-  accountId: string,
+/**
+ * The bytes of an upload or a download, which can take long: it fails when the person loses access meanwhile. Nothing of such an upload is
+ * written, and the connection of such a download ends before its last byte.
+ */
+export async function* whileAllowed(
+  chunks: AsyncIterable<Buffer>,
+  isAllowed: () => Promise<boolean>,
 ): AsyncGenerator<Buffer> {
   const check = async () => {
-    if (!(await mayStillSee(store, request, accountId))) throw clientError("signInNeeded", []);
+    if (!(await isAllowed())) throw clientError("signInNeeded", []);
   };
   let checkedAtMs = performance.now();
-  for await (const chunk of streamedBody(request, answers.eventLoop)) {
+  for await (const chunk of chunks) {
     if (performance.now() - checkedAtMs >= CHECK_MS) {
       await check();
       checkedAtMs = performance.now();

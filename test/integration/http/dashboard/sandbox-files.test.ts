@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { NewKey } from "../../../../src/admin/keys.ts";
 import type { FileInfo } from "../../../../src/domain/sandboxes/files.ts";
+import { whileAllowed } from "../../../../src/http/dashboard/sandbox-files.ts";
 import { API, entriesOf, NOT_THERE, startTwoTenants } from "../../../support/http/dashboard/two-tenants.ts";
 import { MemorySandboxes } from "../../../support/http/memory-sandboxes.ts";
 
@@ -117,4 +119,25 @@ test("an upload is passed on in pieces, and only from pages of this service", LI
   assert.equal((await put("/home/user/big", Buffer.from("x"), { ...changed, headers: packed })).status, 400);
   assert.equal((await put("/home/user/big\0", Buffer.from("x"))).status, 400);
   assert.equal((await get("/content", "/home/user/big")).text.length, bytes.length);
+});
+
+test("an upload or a download ends when the person loses access, before its last byte", LIMIT, async () => {
+  let isAllowed = true;
+  async function* slow(pauseMs: number) {
+    yield Buffer.from("first");
+    isAllowed = false;
+    await sleep(pauseMs);
+    yield Buffer.from("second");
+  }
+  const received = async (pauseMs: number) => {
+    isAllowed = true;
+    const texts: string[] = [];
+    const reading = (async () => {
+      for await (const chunk of whileAllowed(slow(pauseMs), async () => isAllowed)) texts.push(chunk.toString());
+    })();
+    await assert.rejects(reading, { code: "signInNeeded" });
+    return texts;
+  };
+  assert.deepEqual(await received(1_100), ["first"]);
+  assert.deepEqual(await received(0), ["first", "second"], "one that is short is checked at its end");
 });
