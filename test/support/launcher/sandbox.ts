@@ -17,7 +17,7 @@ export const SANDBOX: HoldLimits = { memoryBytes: 256 * MiB, processes: 128, dis
 const ENV = { PATH: "/home/user/.local/bin:/usr/local/bin:/usr/bin:/bin", HOME: "/home/user", LANG: "C.UTF-8" };
 const LIMITS: Limits = {
   wallMs: 60_000 * PATIENCE,
-  cpuMs: 30_000,
+  cpuMs: 30_000 * PATIENCE,
   cpus: 1,
   memoryBytes: 128 * MiB,
   processes: 64,
