@@ -36,15 +36,17 @@ long bpf_element(int command, int map, const void *key, void *value)
 	return bpf_call(command, &attr);
 }
 
-uint64_t bpf_forget(int map, void *value, const uint64_t *owner_of_value, uint64_t owner)
+uint64_t bpf_forget(int map, void *value, const uint64_t *owner_of_value, uint64_t owner, unsigned most)
 {
 	uint64_t key, next, last = 0;
 	bool more = bpf_element(BPF_MAP_GET_NEXT_KEY, map, NULL, &key) == 0;
 	/* The key after this one is asked for before this one can be deleted: after an unknown key, the search would begin again. */
-	for (unsigned entries = 0; more && entries < FORGET_MOST; entries++) {
+	for (unsigned entries = 0, found = 0; more && found < most && entries < FORGET_MOST; entries++) {
 		more = bpf_element(BPF_MAP_GET_NEXT_KEY, map, &key, &next) == 0;
-		if (bpf_element(BPF_MAP_LOOKUP_ELEM, map, &key, value) == 0 && *owner_of_value == owner && bpf_element(BPF_MAP_DELETE_ELEM, map, &key, NULL) == 0)
+		if (bpf_element(BPF_MAP_LOOKUP_ELEM, map, &key, value) == 0 && *owner_of_value == owner && bpf_element(BPF_MAP_DELETE_ELEM, map, &key, NULL) == 0) {
 			last = key;
+			found++;
+		}
 		key = next;
 	}
 	return last;

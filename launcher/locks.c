@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -90,6 +91,7 @@ struct maps {
 	LABEL(UPDATE), \
 	FIND((m)->sandboxes, OWNER), \
 	IF(BPF_JEQ, R0, 0, OUT), \
+	SET(R1, 1), ATOMIC_ADD(R0, offsetof(struct lock_counts, changes), R1), \
 	COPY(R1, R7), FETCH_ADD(R0, offsetof(struct lock_counts, records), R1), \
 	OP(BPF_ALU64 | BPF_ADD | BPF_X, R1, R7, 0, 0), \
 	IF(BPF_JGT, R8, LOCKS_OF_FILE, KILL), \
@@ -336,7 +338,7 @@ void locks_forget(const struct locks *l, uint64_t owner)
 {
 	struct lock_counts counts = {0};
 	struct known known = {0};
-	uint64_t group = bpf_forget(l->sandboxes, &counts, &counts.owner, owner);
-	if (group)
-		bpf_forget(l->known, &known, &known.owner, group);
+	uint64_t group = bpf_forget(l->sandboxes, &counts, &counts.owner, owner, 1);
+	if (group && counts.changes)
+		bpf_forget(l->known, &known, &known.owner, group, UINT_MAX);
 }

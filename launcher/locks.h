@@ -38,6 +38,7 @@ struct lock_counts {
 	uint64_t records, most;
 	uint64_t kills;  /* how many programs were killed */
 	uint64_t shared; /* those of them that have locked a file that all tenants share */
+	uint64_t changes; /* of `records`; 0: nothing is known of a file of this sandbox */
 	uint64_t owner; /* the number of the holder, by which the entry of a dead one can be deleted */
 };
 

@@ -342,5 +342,5 @@ int loopback_read(const struct loopback *l, const struct group_set *sandbox, str
 void loopback_forget(const struct loopback *l, uint64_t owner)
 {
 	struct loopback_counts counts = {0};
-	bpf_forget(l->counts, &counts, &counts.owner, owner);
+	bpf_forget(l->counts, &counts, &counts.owner, owner, 1);
 }

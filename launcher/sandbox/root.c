@@ -44,7 +44,7 @@
 #define HIDDEN_DIRECTORY FACTS "/.hidden"
 #define PROC_FLAGS ((unsigned long)(MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY))
 
-enum { COPY_BYTES = 512 * 1024, PROC_ENTRIES_MAX = 256, SHM_BYTES = 64 << 20 };
+enum { COPY_BYTES = 512 * 1024, READ_BYTES = 4096, PROC_ENTRIES_MAX = 256, SHM_BYTES = 64 << 20 };
 
 /* ---- files ---- */
 
@@ -54,9 +54,7 @@ static int make_parents(const char *path, size_t base)
 	char part[256];
 	for (const char *p = strchr(path + base + 1, '/'); p; p = strchr(p + 1, '/')) {
 		snprintf(part, sizeof part, "%.*s", (int)(p - path), path);
-		if (mkdir(part, 0755) < 0 && errno != EEXIST)
-			return -1;
-		if (chmod(part, 0755) < 0)
+		if (mkdir(part, 0755) < 0 ? errno != EEXIST : chmod(part, 0755) < 0)
 			return -1;
 	}
 	return 0;
@@ -167,7 +165,8 @@ static int copy_fact(const char *from, const char *name, struct failure *f)
 	int fd = open(from, O_RDONLY | O_CLOEXEC);
 	size_t used = 0;
 	ssize_t n = 0;
-	while (data && fd >= 0 && used < COPY_BYTES && (n = read(fd, data + used, COPY_BYTES - used)) > 0)
+	/* For a file of /proc/sys, the kernel makes a buffer as large as the read, and clears it. */
+	while (data && fd >= 0 && used < COPY_BYTES && (n = read(fd, data + used, READ_BYTES)) > 0)
 		used += (size_t)n;
 	if (fd >= 0)
 		close(fd);
