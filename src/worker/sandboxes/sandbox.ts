@@ -103,6 +103,8 @@ export class LivingSandbox implements SandboxHandle {
   #hasRun = true;
   #sandbox: Sandbox;
   #number = 0;
+  /** The highest number that is stored. It stays known, so that no later process gives it to another execution. */
+  #highest = 0;
   #memoryKills = 0;
   #measured: { readonly atMs: number; readonly result: Promise<SandboxMeasurement> } | null = null;
   /** Whether memory is being looked at, and whether that must be done again. */
@@ -128,6 +130,7 @@ export class LivingSandbox implements SandboxHandle {
     this.#stored = earlier.map(({ number, bytes }) => ({ number, bytes: bytes + ROW_BYTES }));
     this.#storedBytes = this.#stored.reduce((sum, { bytes }) => sum + bytes, 0);
     this.#number = Math.max(0, ...earlier.map(({ number }) => number));
+    this.#highest = this.#number;
     const { box, account, connections: machine } = options;
     const { accountId } = options.sandbox;
     this.#attachments = new Attachments({ box, accountId, machine, account, onFull: options.onFull });
@@ -237,7 +240,10 @@ export class LivingSandbox implements SandboxHandle {
     });
     this.#runs.set(number, run);
     const result = await stored;
-    if (result === "begun") return run;
+    if (result === "begun") {
+      this.#highest = Math.max(this.#highest, number);
+      return run;
+    }
     if (result === "revoked") throw new SandboxRefused("keyRevoked");
     if (result === "suspended") throw new SandboxRefused("accountSuspended");
     void this.endFor("worker_lost");
@@ -568,10 +574,7 @@ export class LivingSandbox implements SandboxHandle {
       from++;
     }
     const dropped = this.#stored.splice(0, from);
-    // The last number stays known, so that no later process gives it to another execution.
-    const numbers = [...dropped, ...this.#stored].map(({ number }) => number);
-    const highest = Math.max(0, ...numbers, ...this.#runs.keys());
-    const last = dropped.findIndex(({ number }) => number === highest);
+    const last = dropped.findIndex(({ number }) => number === this.#highest);
     for (const stays of last === -1 ? [] : dropped.splice(last, 1)) {
       this.#stored.unshift(stays);
       this.#storedBytes += stays.bytes;
