@@ -644,9 +644,9 @@ static int write_number(int fd, uint64_t value)
 	return pwrite(fd, text, (size_t)n, 0) == n ? 0 : -1;
 }
 
-void leaf_reset_peak(const struct leaf *leaf)
+bool leaf_reset_peak(const struct leaf *leaf)
 {
-	write_number(leaf->fact[FACT_MEMORY_PEAK], 0); /* on v2, any text resets the peak that this descriptor reads */
+	return write_number(leaf->fact[FACT_MEMORY_PEAK], 0) == 0; /* on v2, any text resets the peak that this descriptor reads */
 }
 
 /*

@@ -111,9 +111,9 @@ int leaf_force_oom(const struct groups *g, const struct leaf *leaf);
 int leaf_open_tasks(const struct leaf *leaf);
 /*
  * Makes the peak of memory begin at the current use, where the kernel can (v1; v2 since Linux 6.12). Elsewhere the peak includes
- * earlier use.
+ * earlier use. Returns whether the kernel has accepted that.
  */
-void leaf_reset_peak(const struct leaf *leaf);
+bool leaf_reset_peak(const struct leaf *leaf);
 /* Reads a fact. Returns -1 with errno if it cannot be read; errno is ENODATA if the backend does not have this fact. */
 int leaf_read(const struct groups *g, const struct leaf *leaf, enum fact fact, uint64_t *value);
 const char *fact_name(enum fact fact);

@@ -215,24 +215,44 @@ static int read_base_memory(const struct run *run, uint64_t *base, uint64_t *now
 }
 
 /*
+ * Makes the peak of memory begin anew, and reads what the leaf has now. The kernel can still be freeing memory of an earlier execution: the use then
+ * falls while this reads it, and the peak must begin at the lower use. Returns 1 if the peak is that of the present use, 0 if it is not, and -1
+ * with errno if it cannot be read.
+ */
+static int renew_peak(const struct run *run, uint64_t *base, uint64_t *now)
+{
+	enum { SLACK = 1 << 20 /* what CPUs have charged in advance */, WAITS = 200, WAIT_USEC = 1000 };
+	for (int waits = 0;; waits++) {
+		uint64_t peak;
+		bool reset = leaf_reset_peak(run->leaf);
+		if (read_base_memory(run, base, now) < 0 || leaf_read(run->box->groups, run->leaf, FACT_MEMORY_PEAK, &peak) < 0)
+			return -1;
+		if (peak <= *now + SLACK)
+			return 1;
+		if (!reset || waits == WAITS)
+			return 0;
+		usleep(WAIT_USEC);
+	}
+}
+
+/*
  * Notes what the leaf of an earlier execution has, so that run_read() shows only what this run adds. The peak of memory begins anew. If it does
  * not, because the kernel cannot do that, the peak of this run could hide behind an earlier one, so the leaf must not be used.
  */
 static int read_base(struct run *run, struct failure *f)
 {
-	enum { SLACK = 1 << 20 /* what CPUs have charged in advance */ };
 	static const enum fact counted[] = {FACT_MEMORY_HITS, FACT_OOM_EVENTS, FACT_OOM_KILLS, FACT_PIDS_REFUSED, FACT_KERNEL_NOW};
 	uint64_t peak, base, now;
-	leaf_reset_peak(run->leaf);
-	for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
-		if (leaf_read(run->box->groups, run->leaf, counted[i], &run->base[counted[i]]) < 0)
-			return fail(f, "cgroup", "%s before the step", fact_name(counted[i]));
-	if (leaf_read(run->box->groups, run->leaf, FACT_MEMORY_PEAK, &peak) < 0 || read_base_memory(run, &base, &now) < 0)
+	int renewed = renew_peak(run, &base, &now);
+	if (renewed < 0)
 		return fail(f, "cgroup", "memory before the step");
-	if (peak > now + SLACK) {
+	if (!renewed) {
 		run->leaf_unfit = true;
 		return fail_with(f, EBUSY, "cgroup", "memory peak cannot be reset");
 	}
+	for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
+		if (leaf_read(run->box->groups, run->leaf, counted[i], &run->base[counted[i]]) < 0)
+			return fail(f, "cgroup", "%s before the step", fact_name(counted[i]));
 	if (base == 0 || base < now) /* the kernel's memory for files is small, and counts for this run as well */
 		run->base[FACT_KERNEL_NOW] = 0;
 	run->base[FACT_MEMORY_NOW] = run->base[FACT_MEMORY_PEAK] = run->base[FACT_MEMORY_LIMIT] = base;
