@@ -9,7 +9,7 @@
 
 #include "seccomp.h"
 
-enum { INSTRUCTIONS_MAX = 256, LABELS_MAX = 16, FORGET_MOST = 1 << 20 };
+enum { INSTRUCTIONS_MAX = 256, LABELS_MAX = 16 };
 
 long bpf_call(int command, union bpf_attr *attr) { return keyed(bpf, command, attr, sizeof *attr); }
 
@@ -36,20 +36,36 @@ long bpf_element(int command, int map, const void *key, void *value)
 	return bpf_call(command, &attr);
 }
 
-uint64_t bpf_forget(int map, void *value, const uint64_t *owner_of_value, uint64_t owner, unsigned most)
+uint64_t bpf_forget(int map, uint64_t owner, size_t owner_at, unsigned most, void *last, size_t size)
 {
-	uint64_t key, next, last = 0;
-	bool more = bpf_element(BPF_MAP_GET_NEXT_KEY, map, NULL, &key) == 0;
-	/* The key after this one is asked for before this one can be deleted: after an unknown key, the search would begin again. */
-	for (unsigned entries = 0, found = 0; more && found < most && entries < FORGET_MOST; entries++) {
-		more = bpf_element(BPF_MAP_GET_NEXT_KEY, map, &key, &next) == 0;
-		if (bpf_element(BPF_MAP_LOOKUP_ELEM, map, &key, value) == 0 && *owner_of_value == owner && bpf_element(BPF_MAP_DELETE_ELEM, map, &key, NULL) == 0) {
-			last = key;
-			found++;
+	enum { BATCH = 256, VALUE_BYTES = 64 };
+	uint64_t key[BATCH], found = 0;
+	char value[BATCH * VALUE_BYTES];
+	uint32_t at = 0;
+	unsigned deleted = 0;
+	union bpf_attr attr;
+	for (bool first = true, more = size <= VALUE_BYTES; more && deleted < most; first = false) {
+		memset(&attr, 0, sizeof attr);
+		attr.batch.in_batch = first ? 0 : (uint64_t)(uintptr_t)&at;
+		attr.batch.out_batch = (uint64_t)(uintptr_t)&at;
+		attr.batch.keys = (uint64_t)(uintptr_t)key;
+		attr.batch.values = (uint64_t)(uintptr_t)value;
+		attr.batch.count = BATCH;
+		attr.batch.map_fd = (uint32_t)map;
+		more = bpf_call(BPF_MAP_LOOKUP_BATCH, &attr) == 0;
+		if (!more && errno != ENOENT) /* ENOENT: these are the last ones */
+			break;
+		for (unsigned i = 0; i < attr.batch.count && deleted < most; i++) {
+			uint64_t its;
+			memcpy(&its, value + i * size + owner_at, sizeof its);
+			if (its != owner || bpf_element(BPF_MAP_DELETE_ELEM, map, &key[i], NULL) < 0)
+				continue;
+			memcpy(last, value + i * size, size);
+			found = key[i];
+			deleted++;
 		}
-		key = next;
 	}
-	return last;
+	return found;
 }
 
 static bool is_jump(const struct bpf_insn *op)

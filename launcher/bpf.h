@@ -39,10 +39,11 @@ long bpf_call(int command, union bpf_attr *attr);
 int bpf_map(enum bpf_map_type type, uint32_t key, uint32_t value, uint32_t entries, uint32_t flags, struct failure *f);
 long bpf_element(int command, int map, const void *key, void *value);
 /*
- * Deletes at most so many entries of an owner from a hash map with keys of 64 bits. `value` has the size of the map's values, and `owner_of_value` points
- * to their owner in it. Returns the key of the last one, whose value is then in `value` if no more were sought; 0: there was none.
+ * Deletes at most so many entries of an owner from a hash map with keys of 64 bits, whose values have `size` bytes and their owner at the offset
+ * `owner_at`. Returns the key of the last one, and copies its value to `last`; 0: there was none. Entries that others add or delete meanwhile change
+ * nothing for the rest.
  */
-uint64_t bpf_forget(int map, void *value, const uint64_t *owner_of_value, uint64_t owner, unsigned most);
+uint64_t bpf_forget(int map, uint64_t owner, size_t owner_at, unsigned most, void *last, size_t size);
 
 struct bpf_program {
 	const char *name; /* for failures */

@@ -338,7 +338,7 @@ void locks_forget(const struct locks *l, uint64_t owner)
 {
 	struct lock_counts counts = {0};
 	struct known known = {0};
-	uint64_t group = bpf_forget(l->sandboxes, &counts, &counts.owner, owner, 1);
+	uint64_t group = bpf_forget(l->sandboxes, owner, offsetof(struct lock_counts, owner), 1, &counts, sizeof counts);
 	if (group && counts.changes)
-		bpf_forget(l->known, &known, &known.owner, group, UINT_MAX);
+		bpf_forget(l->known, group, offsetof(struct known, owner), UINT_MAX, &known, sizeof known);
 }

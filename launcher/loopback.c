@@ -13,22 +13,28 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "bpf.h"
 
 /* The priority of a socket that a program has made, by which it is told from an accepted one. Programs cannot set priorities. */
 enum { MADE = 0x61737361 };
-enum { DONE, UNDO, UNDO_BOTH, DENY, LOST, OPENED };
+enum { DONE, UNDO, UNDO_BOTH, DENY, LOST, OPENED, KNOWN, SETTLED };
 /* Cells on the stack of a program. */
-enum { KEY = -8, GROUP = -16 };
+enum { KEY = -8, GROUP = -16, VALUE = -32 /* and -24 */ };
 
 /*
  * The maps of the programs. A program on a group finds the number of the group in storage that belongs to the group, and with it the counts. The
- * program at the tracepoint has only the address of a socket, for which `ends` has the number of the group.
+ * program at the tracepoint has only the address of a socket, for which `ends` has a struct end.
  */
 struct maps {
 	int group, counts, ends;
+};
+
+struct end {
+	uint64_t group;
+	uint64_t waits; /* 1 while the connection is not established: the other end is then counted with this one */
 };
 
 #define FIELD(name) (int)offsetof(struct loopback_counts, name)
@@ -86,7 +92,7 @@ static int load_release(const struct maps *m, struct failure *f)
 	return bpf_load(&program, f);
 }
 
-/* A connection has two ends here, of which the second is made when the first one's SYN arrives. */
+/* A connection has two ends here, of which the second is made when the first one's SYN is accepted. */
 static int load_connect(const struct maps *m, enum bpf_attach_type version, struct failure *f)
 {
 	const struct bpf_insn code[] = {
@@ -108,29 +114,45 @@ static int load_connect(const struct maps *m, enum bpf_attach_type version, stru
 
 /*
  * Counts an end when it connects, or is made for a connection. Its address is then in `ends` until its socket is destroyed, so that none is counted
- * twice: a socket can connect, be disconnected and connect again. If there is no memory for the entry, the sandbox gets no further connection.
+ * twice: a socket can connect, be disconnected and connect again. One that connects also counts for the other end until the connection is
+ * established, because a listener can accept it much later. If there is no memory for the entry, the end stays counted for ever.
  */
 static int load_states(const struct maps *m, struct failure *f)
 {
 	const struct bpf_insn code[] = {
 		BEGIN(m, DONE),
-		GET(BPF_W, R1, R6, OF(bpf_sock_ops, op)),
-		IF(BPF_JEQ, R1, BPF_SOCK_OPS_TCP_CONNECT_CB, OPENED),
-		IF(BPF_JEQ, R1, BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB, OPENED),
+		GET(BPF_W, R9, R6, OF(bpf_sock_ops, op)),
+		IF(BPF_JEQ, R9, BPF_SOCK_OPS_TCP_CONNECT_CB, OPENED),
+		IF(BPF_JEQ, R9, BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB, OPENED),
+		IF(BPF_JEQ, R9, BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB, OPENED),
 		LABEL(DONE),
 		PERMIT,
 		LABEL(OPENED),
 		GET(BPF_DW, R1, R6, OF(bpf_sock_ops, sk)),
 		IF(BPF_JEQ, R1, 0, LOST),
 		PUT(BPF_DW, FP, KEY, R1),
-		MAP(R1, m->ends), COPY(R2, FP), ADD(R2, KEY), COPY(R3, R8), SET(R4, BPF_NOEXIST), CALL(BPF_FUNC_map_update_elem),
-		IF(BPF_JEQ, R0, -EEXIST, DONE),
+		GET(BPF_DW, R1, R8, 0),
+		PUT(BPF_DW, FP, VALUE, R1),
+		SET(R1, 0),
+		PUT(BPF_DW, FP, VALUE + 8, R1),
+		MAP(R1, m->ends), COPY(R2, FP), ADD(R2, KEY), COPY(R3, FP), ADD(R3, VALUE), SET(R4, BPF_NOEXIST), CALL(BPF_FUNC_map_update_elem),
+		IF(BPF_JEQ, R0, -EEXIST, KNOWN),
 		IF(BPF_JNE, R0, 0, LOST),
 		CHANGE(ends, 1),
+		LABEL(KNOWN),
+		MAP(R1, m->ends), COPY(R2, FP), ADD(R2, KEY), CALL(BPF_FUNC_map_lookup_elem),
+		IF(BPF_JEQ, R0, 0, DONE),
+		GET(BPF_DW, R3, R0, offsetof(struct end, waits)),
+		SET(R2, 0),
+		IF(BPF_JNE, R9, BPF_SOCK_OPS_TCP_CONNECT_CB, SETTLED),
+		SET(R2, 1),
+		LABEL(SETTLED),
+		PUT(BPF_DW, R0, offsetof(struct end, waits), R2),
+		OP(BPF_ALU64 | BPF_SUB | BPF_X, R2, R3, 0, 0),
+		ATOMIC_ADD(R7, FIELD(ends), R2),
 		GOTO(DONE),
 		LABEL(LOST),
-		SET(R1, 0),
-		PUT(BPF_DW, R7, FIELD(most_ends), R1),
+		CHANGE(ends, 1),
 		GOTO(DONE),
 	};
 	const struct bpf_program program = {"ends of connections", BPF_PROG_TYPE_SOCK_OPS, BPF_CGROUP_SOCK_OPS, code, sizeof code / sizeof *code, false};
@@ -148,13 +170,16 @@ static int trace_destruction(const struct maps *m, struct failure *f)
 		PUT(BPF_DW, FP, KEY, R1),
 		MAP(R1, m->ends), COPY(R2, FP), ADD(R2, KEY), CALL(BPF_FUNC_map_lookup_elem),
 		IF(BPF_JEQ, R0, 0, DONE),
-		GET(BPF_DW, R1, R0, 0),
+		GET(BPF_DW, R1, R0, offsetof(struct end, group)),
 		PUT(BPF_DW, FP, GROUP, R1),
+		GET(BPF_DW, R8, R0, offsetof(struct end, waits)),
 		MAP(R1, m->ends), COPY(R2, FP), ADD(R2, KEY), CALL(BPF_FUNC_map_delete_elem),
+		IF(BPF_JNE, R0, 0, DONE), /* the entry stays, and is that of the next socket at this address */
 		MAP(R1, m->counts), COPY(R2, FP), ADD(R2, GROUP), CALL(BPF_FUNC_map_lookup_elem),
 		IF(BPF_JEQ, R0, 0, DONE),
-		COPY(R7, R0),
-		CHANGE(ends, -1),
+		SET(R1, -1),
+		OP(BPF_ALU64 | BPF_SUB | BPF_X, R1, R8, 0, 0),
+		ATOMIC_ADD(R0, FIELD(ends), R1),
 		LABEL(DONE),
 		SET(R0, 0),
 		RETURN,
@@ -190,13 +215,21 @@ static uint64_t datagram_bytes(void)
 	return read ? (uint64_t)size[0] + (uint64_t)size[1] : 0;
 }
 
+/* Such kernels warn of a program at a tracepoint that changes a map like `ends`. */
+static bool is_before_6_1(void)
+{
+	struct utsname name;
+	int major = 0, minor = 0;
+	return uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2 && (major < 6 || (major == 6 && minor < 1));
+}
+
 static int open_maps(struct maps *m, unsigned sandboxes, struct failure *f)
 {
 	/* With a key of this size, all programs of a group share its storage. */
 	m->group = bpf_map(BPF_MAP_TYPE_CGROUP_STORAGE, sizeof(uint64_t), sizeof(uint64_t), 0, 0, f);
 	m->counts = m->group < 0 ? -1 : bpf_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t), sizeof(struct loopback_counts), sandboxes, BPF_F_NO_PREALLOC, f);
 	/* Twice as many as there may be: connections that begin at the same time can be a few more than permitted. */
-	m->ends = m->counts < 0 ? -1 : bpf_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t), sizeof(uint64_t), 2 * LOOPBACK_ENDS_MOST * sandboxes, BPF_F_NO_PREALLOC, f);
+	m->ends = m->counts < 0 ? -1 : bpf_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t), sizeof(struct end), 2 * LOOPBACK_ENDS_MOST * sandboxes, BPF_F_NO_PREALLOC, f);
 	return m->ends < 0 ? -1 : 0;
 }
 
@@ -205,7 +238,12 @@ static int open_programs(struct loopback *l, const struct maps *m, struct failur
 	for (int i = 0; i < LOOPBACK_PROGRAMS; i++)
 		if ((l->program[i] = load(m, i, f)) < 0)
 			return -1;
-	return trace_destruction(m, f); /* it stays open for the life of the process, because closing it would detach the program */
+	/*
+	 * The kernel runs a program at a tracepoint once at a time on each CPU, and skips it when an interrupt comes there meanwhile. So there are two, of
+	 * which one runs then; what one has done, the other does not find. They stay open for the life of the process, because closing them would
+	 * detach the programs.
+	 */
+	return trace_destruction(m, f) < 0 ? -1 : trace_destruction(m, f);
 }
 
 int loopback_open(struct loopback *l, unsigned sandboxes, struct failure *f)
@@ -214,6 +252,8 @@ int loopback_open(struct loopback *l, unsigned sandboxes, struct failure *f)
 	l->counts = -1;
 	for (int i = 0; i < LOOPBACK_PROGRAMS; i++)
 		l->program[i] = -1;
+	if (is_before_6_1())
+		return fail_with(f, ENOSYS, "bpf", "the kernel is older than 6.1");
 	if (!(l->datagram_bytes = datagram_bytes()))
 		return fail(f, "network", "sizes of buffers");
 	if (open_maps(&m, sandboxes ? sandboxes : 1, f) == 0 && open_programs(l, &m, f) >= 0) {
@@ -342,5 +382,5 @@ int loopback_read(const struct loopback *l, const struct group_set *sandbox, str
 void loopback_forget(const struct loopback *l, uint64_t owner)
 {
 	struct loopback_counts counts = {0};
-	bpf_forget(l->counts, &counts, &counts.owner, owner, 1);
+	bpf_forget(l->counts, owner, offsetof(struct loopback_counts, owner), 1, &counts, sizeof counts);
 }

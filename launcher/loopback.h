@@ -17,7 +17,8 @@
  *   sockets    that a program has made and not closed
  *   datagrams  those of them that are of UDP
  *   ends       sockets of TCP from the SYN of their first connection until the kernel destroys them and frees their data, whether a program has
- *              them or not. One that was reset still holds what it has received, so it counts until it is closed.
+ *              them or not. One that was reset still holds what it has received, so it counts until it is closed. One that waits for a
+ *              listener counts twice, because the other end of the connection is not made yet.
  *
  * Beyond a limit, socket() and connect() fail with ENOBUFS.
  */

@@ -43,9 +43,9 @@ if [ ! -d /run/systemd/system ]; then
   say "set up; $service starts with systemd"
   exit
 fi
+systemctl daemon-reload
 launcher_stays=no
 if [ -n "${2-}" ] && launcher_is_current; then launcher_stays=yes; fi
-systemctl daemon-reload
 if ! systemctl --quiet is-enabled "$service" && ! systemctl --quiet is-active "$service"; then
   say "set up; $service is disabled, and stays so"
 elif ! may_start; then

@@ -27,10 +27,10 @@ remove_units $(installed_units | grep -vxF -e "$(units_of_role)")
 is_packaged || rm -f -- "$data/packaged"
 write_units "$service" $(((drain_ms + 999) / 1000 + 15))
 unlock_set_up
-launcher_stays=no
-if [ -n "${2-}" ] && launcher_is_current; then launcher_stays=yes; fi
 systemctl daemon-reload
 systemctl enable --quiet "$@"
+launcher_stays=no
+if [ -n "${2-}" ] && launcher_is_current; then launcher_stays=yes; fi
 say "starting $service"
 restart_units "$@"
 case $role in

@@ -85,12 +85,22 @@ write_units() {
   done
 }
 
-# launcher_is_current: whether the launcher's unit runs already as it would now be started. Call it before systemd reads the units again, because
-# systemd then still knows whether the file of the unit has changed. Only the settings of the file count, as for the unit.
+# launcher_unit: prints what identifies the launcher's unit, with what an operator has added to it.
+launcher_unit() {
+  systemctl cat assay-launcher.service | sha256sum
+}
+
+# launcher_is_current: whether the launcher's unit runs already as it would now be started: with this unit, these files and these arguments. A
+# repair can replace files under the same names. Only the settings of the file count, as for the unit.
 launcher_is_current() (
   unit=assay-launcher.service
   pid=$(systemctl show -P MainPID "$unit") && [ "${pid:-0}" != 0 ] || exit 1
-  [ "$(systemctl show -P NeedDaemonReload "$unit")" = no ] || exit 1
+  [ "$(launcher_unit)" = "$(cat "$data/launcher-unit" 2>/dev/null)" ] || exit 1
+  started=$(date -d "$(systemctl show -P ExecMainStartTimestamp "$unit")" +%s) || exit 1
+  for file in launcher/assay-launcher image/rootfs image/rootfs/opt/assay/frozen; do
+    [ -e "$data/current/$file" ] || continue
+    [ "$(stat -L -c %Z "$data/current/$file")" -lt "$started" ] || exit 1
+  done
   for name in $(env | sed -n 's/^\(ASSAY_[A-Z0-9_]*\)=.*/\1/p'); do unset "$name"; done
   read_settings
   "$app/setup/start-launcher" "$data" /run/assay-launcher/launcher.sock "$pid"
@@ -104,6 +114,7 @@ restart_units() {
     systemctl restart "$1"
   else
     systemctl stop "$@"
+    [ -z "${2-}" ] || launcher_unit >"$data/launcher-unit"
     systemctl start "$1"
   fi || fail "$1 did not start; its log: journalctl -u $1${2:+ -u $2}"
 }

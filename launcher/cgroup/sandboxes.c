@@ -251,6 +251,8 @@ int sandbox_remove(const struct groups *all, unsigned holder, uint32_t account, 
 	struct groups its;
 	int left, opened = account_open(&its, all, account);
 	/* Without the group of the account, the tree that has it has no group of the sandbox. */
+	if (opened < 0 && errno != ENOENT)
+		return 1;
 	holder_name(name, holder);
 	/* The name of another holder can begin with this one, so groups_sweep() cannot be used. */
 	while ((left = groups_remove(&its, name)) > 0 && timeout_ms > 0) {

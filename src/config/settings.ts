@@ -156,7 +156,7 @@ export const settingsSchema = z.object({
   }),
   ASSAY_SNAPSHOT_DIRECTORY: setting(z.string().min(1).optional(), {
     description:
-      "Directory for the [snapshots](sandboxes.md#snapshots) of sandboxes, to which the user of the service can write. Machines that share it, by a network file system, share their snapshots: a sandbox can begin with one on [any of them](scaling.md#sandboxes-on-several-machines), also when the machine that has taken it is lost.",
+      "Directory for the [snapshots](sandboxes.md#snapshots) of sandboxes, to which the user of the service can write. Machines with the same database can share it, by a network file system, and then share their snapshots: a sandbox can begin with one on [any of them](scaling.md#sandboxes-on-several-machines), also when the machine that has taken it is lost.",
     defaultText: "`db/snapshots` in the data directory",
   }),
   ASSAY_SNAPSHOT_BYTES: setting(wholeNumber(0, 1_125_899_906_842_624).prefault("21474836480"), {

@@ -157,7 +157,7 @@ async function changing<T>(
 
 /**
  * The bytes of an upload or a download, which can take long: it fails when the person loses access meanwhile. Nothing of such an upload is
- * written, and the connection of such a download ends before its last byte.
+ * written, and nothing more of such a download is sent.
  */
 export async function* whileAllowed(
   chunks: AsyncIterable<Buffer>,

@@ -58,7 +58,6 @@ export class Snapshots {
   /** Takes a snapshot, which is durable and was read back when this resolves. @throws SandboxRefused: snapshotQuota, snapshotsFull, snapshotFailed. */
   async take({ sandbox, name, keyId, leastBytes, save }: TakenFrom): Promise<Snapshot> {
     const { store, files: archives, log } = this.#options;
-    await this.#count();
     const chosen = { name, keyId: keyId ?? sandbox.keyId, storeId: archives.id };
     const snapshot = newSnapshot(sandbox, chosen, Date.now());
     const untilMs = Date.now() + WRITE_MS;
@@ -82,6 +81,7 @@ export class Snapshots {
     };
     let isComplete = false;
     try {
+      await this.#count();
       let files = 0;
       const archive = await archives.write(
         snapshot.id,

@@ -236,6 +236,23 @@ print('done')`;
       assert.equal(all.stdout.toString(), `${ENDS / 2} 105\n`, described(all));
     });
 
+  limited("count twice while they wait for a listener", async () => {
+    // The queue of the listener is full, so that connections are accepted long after the programs have asked for them.
+    const source = `
+import socket
+server = socket.create_server(('127.0.0.1', 0), backlog=0)
+kept, number = [], 0
+while number != 105 and len(kept) < 1000:
+  s = socket.socket(); s.setblocking(False); number = s.connect_ex(server.getsockname()); kept.append(s)
+print(len(kept) - 1, number, flush=True)
+server.listen(128)
+for n in range(len(kept) - 1): kept.append(server.accept()[0])
+for s in kept: s.close()`;
+    assert.equal(await output(slot, python(source)), `${ENDS / 2} 105\n`);
+    const all = await slot.run(execution([...python(FILL), "10", "open"], { stdin: Buffer.from("\n") }));
+    assert.equal(all.stdout.toString(), `${ENDS / 2} 105\n`, described(all));
+  });
+
   limited("of datagrams are limited in number, and hold no more than their buffers", async () => {
     const source = `
 import socket, os
