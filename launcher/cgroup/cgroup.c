@@ -460,6 +460,9 @@ int groups_open(struct groups *g, const char *instance, struct failure *f)
 	if (groups_sweep(g, "", CLEANUP_TIMEOUT_MS) > 0)
 		return fail_with(f, EBUSY, "cgroup", "groups of an earlier launcher cannot be removed");
 
+	/* v2 before Linux 6.12 has the peak in a file that cannot be written. */
+	struct stat st;
+	g->renews_peak = g->dir[TREE_MEMORY] >= 0 || (fstatat(g->dir[TREE_UNIFIED], "memory.peak", &st, 0) == 0 && st.st_mode & S_IWUSR);
 	char text[8192];
 	g->pressure = group_file_read(g->dir[TREE_UNIFIED], "cpu.pressure", text, sizeof text) > 0;
 	return 0;

@@ -41,6 +41,7 @@ struct groups {
 	int dir[TREE_COUNT]; /* the launcher's group in each tree; -1 where unused */
 	bool pressure;       /* the kernel counts pressure for each group */
 	bool shares_cpu;     /* more processes do not give a box more CPU time */
+	bool renews_peak;    /* the peak of memory of a group can begin anew (leaf_reset_peak()) */
 };
 
 enum leaf_kind {

@@ -514,6 +514,12 @@ static bool empty_leaf(const struct group_set *s, int leaf)
 	return true;
 }
 
+/* How many groups of the sandbox were removed that the kernel keeps, because something is still charged to them. */
+static uint64_t removed_groups(const struct group_set *s)
+{
+	return number_in(s->own.dir[TREE_UNIFIED], "cgroup.stat", "nr_dying_descendants");
+}
+
 void pool_kill(const struct leaf_pool *p, const struct group_set *s, int leaf)
 {
 	char path[32], name[16];
@@ -533,7 +539,7 @@ void pool_give(struct leaf_pool *p, const struct group_set *s, int leaf, bool le
 		p->state[leaf] = LEAF_LEFT; /* processes that do not end are looked for again when a leaf is taken */
 		return;
 	}
-	if ((!reusable || files_of(s, leaf) > LEAF_FILES_MAX) && retire(p, s, leaf) == 0)
+	if ((!reusable || files_of(s, leaf) > LEAF_FILES_MAX || (!s->below.renews_peak && removed_groups(s) < LEAVES_REMOVED_MAX)) && retire(p, s, leaf) == 0)
 		return;
 	pool_name(leaf, name);
 	p->state[leaf] = LEAF_FREE;

@@ -24,6 +24,11 @@ enum {
 	 * its group until then, so there are at most as many such groups as the memory of the sandbox has room for.
 	 */
 	LEAF_FILES_MAX = 4 << 20,
+	/*
+	 * Where the peak of memory cannot begin anew, each execution gets a new leaf, so that its peak is exact, as long as the kernel keeps fewer removed
+	 * groups of the sandbox than this.
+	 */
+	LEAVES_REMOVED_MAX = 128,
 };
 
 /* A group that has other groups below it. */

@@ -216,20 +216,24 @@ static int read_base_memory(const struct run *run, uint64_t *base, uint64_t *now
 
 /*
  * Makes the peak of memory begin anew, and reads what the leaf has now. The kernel can still be freeing memory of an earlier execution: the use then
- * falls while this reads it, and the peak must begin at the lower use. Returns 1 if the peak is that of the present use, 0 if it is not, and -1
- * with errno if it cannot be read.
+ * falls while this reads it, and the peak must begin at the lower use. Returns 1 if the peak is that of the present use, or noted as an
+ * earlier one, 0 if it is neither, and -1 with errno if it cannot be read.
  */
-static int renew_peak(const struct run *run, uint64_t *base, uint64_t *now)
+static int renew_peak(struct run *run, uint64_t *base, uint64_t *now)
 {
 	enum { SLACK = 1 << 20 /* what CPUs have charged in advance */, WAITS = 200, WAIT_USEC = 1000 };
 	for (int waits = 0;; waits++) {
 		uint64_t peak;
-		bool reset = leaf_reset_peak(run->leaf);
+		leaf_reset_peak(run->leaf);
 		if (read_base_memory(run, base, now) < 0 || leaf_read(run->box->groups, run->leaf, FACT_MEMORY_PEAK, &peak) < 0)
 			return -1;
 		if (peak <= *now + SLACK)
 			return 1;
-		if (!reset || waits == WAITS)
+		if (!run->box->groups->renews_peak) {
+			run->earlier_peak = peak;
+			return 1;
+		}
+		if (waits == WAITS)
 			return 0;
 		usleep(WAIT_USEC);
 	}
@@ -237,7 +241,8 @@ static int renew_peak(const struct run *run, uint64_t *base, uint64_t *now)
 
 /*
  * Notes what the leaf of an earlier execution has, so that run_read() shows only what this run adds. The peak of memory begins anew. If it does
- * not, because the kernel cannot do that, the peak of this run could hide behind an earlier one, so the leaf must not be used.
+ * not, the peak of this run could hide behind an earlier one, so the leaf must not be used. Where the kernel cannot do that, real_peak() in
+ * supervise/supervise.c finds out what is known.
  */
 static int read_base(struct run *run, struct failure *f)
 {

@@ -81,6 +81,7 @@ struct run {
 	 */
 	uint64_t base[FACT_COUNT];
 	bool leaf_unfit; /* the leaf must serve no further run, because its peak cannot be reset */
+	uint64_t earlier_peak; /* the peak of memory that the leaf had before this run, if it cannot begin anew; otherwise 0 */
 	uint64_t earlier_pids_peak; /* the peak of processes that the leaf had before this run */
 	bool terminal; /* out_fd and in_fd are the terminal of the program */
 	bool leaves; /* processes that outlive the program stay (LEAVE_PROCESSES) */

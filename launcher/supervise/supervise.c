@@ -595,6 +595,24 @@ void give_up(struct watch *w)
 	end_run(w);
 }
 
+/*
+ * A peak of memory that the leaf had before, and that cannot begin anew, is that of an earlier execution unless it is higher now. Then the most that was
+ * seen of this run counts, or its limit if it has reached that.
+ */
+static uint64_t real_peak(const struct run *run, uint64_t peak)
+{
+	const struct samples *s = &run->outcome.samples;
+	uint64_t most = 0, now;
+	if (!run->earlier_peak || peak + run->base[FACT_MEMORY_PEAK] > run->earlier_peak)
+		return peak;
+	if (run->outcome.fact[FACT_MEMORY_HITS])
+		return run->outcome.fact[FACT_MEMORY_LIMIT];
+	for (unsigned i = 0; i < s->count; i++)
+		if (s->list[i].memory > most)
+			most = s->list[i].memory;
+	return run_read(run, FACT_MEMORY_NOW, &now) == 0 && now > most ? now : most;
+}
+
 /* Reads the final counters. */
 static void read_counters(struct watch *w)
 {
@@ -608,6 +626,7 @@ static void read_counters(struct watch *w)
 	/* A peak that the leaf had before may be that of an earlier execution. */
 	if (w->run->earlier_pids_peak > 1 && o->fact[FACT_PIDS_PEAK] <= w->run->earlier_pids_peak)
 		o->known[FACT_PIDS_PEAK] = false;
+	o->fact[FACT_MEMORY_PEAK] = real_peak(w->run, o->fact[FACT_MEMORY_PEAK]);
 	if (w->run->base_errno)
 		evidence_error(o, "counters before the step", w->run->base_errno);
 	if (w->memory_limit)
