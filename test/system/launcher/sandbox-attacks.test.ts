@@ -5,6 +5,7 @@ import type { AttachedSlot, HeldSandbox } from "../../../src/sandbox/held-sandbo
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { tracesLeft } from "../../support/launcher/machine.ts";
 import { describe as described, execution, hold, output, python } from "../../support/launcher/sandbox.ts";
+import { PATIENCE } from "../../support/programs/timeouts.ts";
 
 const MiB = 1 << 20;
 
@@ -183,7 +184,7 @@ while True:
     const report = await slot.run(execution(python(many.replace("SOURCE", JSON.stringify(source))), own));
     assert.equal(report.failure, undefined, described(report));
     for (let tries = 0; (await box.measure()).processes > 0; tries++) {
-      assert.ok(tries < 300, "they were not ended");
+      assert.ok(tries < 300 * PATIENCE, "they were not ended");
       await sleep(100);
     }
     assert.equal(await output(slot, "echo alive"), "alive\n");
@@ -195,7 +196,7 @@ while True:
     assert.ok(["wall", "cpu", "oom"].includes(report.killReason), described(report));
     assert.equal(report.teardown.pidsLeft, 0);
     for (let tries = 0; (await box.measure()).processes > 0; tries++) {
-      assert.ok(tries < 100, "they were not ended");
+      assert.ok(tries < 100 * PATIENCE, "they were not ended");
       await sleep(10);
     }
   });
