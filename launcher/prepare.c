@@ -305,7 +305,8 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 		die(&f);
 	}
 	/* No weight beyond that of one program for each CPU: the service and other programs of the machine need CPU time as well. */
-	groups_set_weight(&l->groups, cpus_usable(l->cpus, slots));
+	/* All sandboxes have the weight of all submissions, and must not take from that next to other programs of the machine. */
+	groups_set_weight(&l->groups, cpus_usable(l->cpus, slots) * (l->holders ? 2 : 1));
 	/* All sandboxes together get as much CPU time as all submissions together. */
 	if (l->holders && (require_private_changes(l, &f) < 0 || sandboxes_make(&l->sandboxes, &l->groups, l->sandbox_memory, cpus_usable(l->cpus, slots), &f) < 0 ||
 			   make_socket_directory(l, &f) < 0)) {
