@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { PROTOCOL_VERSION } from "../../../src/sandbox/protocol.ts";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import { fakeLauncher, type Peer } from "../../support/sandbox/fake-launcher.ts";
 import { ended, frame, hello, keyed, refused, torn } from "../../support/sandbox/frames.ts";
@@ -41,7 +42,7 @@ test("a slot is open after its hello", LIMIT, async (t) => {
 });
 
 for (const [name, bytes, error] of [
-  ["speaks another protocol", hello({ PROTOCOL: 1 }), refused("the launcher uses protocol 1, not 2")],
+  ["speaks another protocol", hello({ PROTOCOL: 1 }), refused(`the launcher uses protocol 1, not ${PROTOCOL_VERSION}`)],
   ["has an unknown backend", hello({ BACKEND: "jail" }), refused('BACKEND is "jail"')],
   ["could not build a box", failed, lost("no box: mount /box (errno 12)")],
   ["refuses", refusal, lost("the launcher refused the request: WALL_MS too large")],
