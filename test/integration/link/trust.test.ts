@@ -161,6 +161,8 @@ test("the link of a process ends when its announcement is withdrawn, also in the
   const memory = new MemorySandboxes(store);
   const worker = await startWorkerLink(t, "dialled", { store: await another(), id: "memory", host: memory });
   const { link, sandboxes } = await startServiceLink(t, "dialled", { store });
+  // The process accepts the service a moment after the service has its connection.
+  await untilLinked(worker, () => worker.services.length === 1);
   await untilLinked(link, () => link.hosts.length === 1);
   const { id } = await memory.create(sandboxRequest(), callerOf(key), null);
   const handle = await sandboxes.find(id, key.accountId);
