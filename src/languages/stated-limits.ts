@@ -34,8 +34,9 @@ export function fromFields(requested: RequestedLimits): Partial<Limits> {
 }
 
 /**
- * The limits with these changes. If they do not contain a wall time, a higher CPU time also raises the wall time; more memory always raises
- * the address space. Verdicts depend on both relations.
+ * The limits with these changes. If they do not contain a wall time, a higher CPU time also raises the wall time. More memory raises the address space. It also
+ * raises a stack that was half of the memory, as those of native programs are: problems are made for judges whose stack only the memory limits. Verdicts
+ * depend on these relations.
  * @param ceiling the highest value of each limit. The wall time that follows from the CPU time does not exceed it.
  */
 export function withChanges(limits: Limits, changes: Partial<Limits>, ceiling: Limits): Limits {
@@ -43,15 +44,20 @@ export function withChanges(limits: Limits, changes: Partial<Limits>, ceiling: L
   const { wallMs, cpuMs, memoryBytes, addressSpaceBytes, stackBytes } = changed;
   const leastWallMs = Math.min(Math.round(cpuMs * WALL_PER_CPU), ceiling.wallMs);
   const hasMoreTime = changes.wallMs === undefined && cpuMs > limits.cpuMs;
-  const hasMoreMemory = addressSpaceBytes !== null && memoryBytes > limits.memoryBytes;
+  const hasMoreMemory = memoryBytes > limits.memoryBytes;
+  const mostStackBytes = Math.floor(memoryBytes / 2);
+  const stays = changes.stackBytes !== undefined || limits.stackBytes < Math.floor(limits.memoryBytes / 2);
+  const newStackBytes = hasMoreMemory && !stays ? mostStackBytes : Math.min(stackBytes, mostStackBytes);
   const longestMs = hasMoreTime ? Math.max(wallMs, leastWallMs) : wallMs;
   return {
     ...changed,
     wallMs: longestMs,
     cpuMs: Math.min(cpuMs, longestMs),
-    addressSpaceBytes: hasMoreMemory
-      ? Math.max(addressSpaceBytes, memoryBytes * ADDRESS_SPACE_PER_MEMORY)
-      : addressSpaceBytes,
-    stackBytes: Math.min(stackBytes, Math.floor(memoryBytes / 2)),
+    addressSpaceBytes:
+      hasMoreMemory && addressSpaceBytes !== null
+        ? // In the address space, each thread reserves a whole stack.
+          Math.max(addressSpaceBytes, memoryBytes * ADDRESS_SPACE_PER_MEMORY + changed.processes * newStackBytes)
+        : addressSpaceBytes,
+    stackBytes: newStackBytes,
   };
 }

@@ -96,6 +96,35 @@ test(
   },
 );
 
+/** Recurses so deep that it needs more than this many MiB of stack. */
+const recurses = (mebibytes: number) =>
+  `#include <cstdio>\nint deep(int n) { volatile char frame[1024]; frame[0] = 1; return n ? deep(n - 1) + frame[0] : 0; }\n` +
+  `int main() { printf("%d\\n", deep(${mebibytes} * 1024) > 0); }\n`;
+
+test(
+  "a program may use half of the memory that its package permits as a stack, and so may a checker",
+  LIMIT,
+  async () => {
+    const judged = async (name: string, limits: string, mebibytes: number) => {
+      const problem = await importProblem(product(), packageWith(limits), `name=${name}&time_limit=10`);
+      return verdicts(await judge(product(), { language: "cpp", code: recurses(mebibytes), problem }))[0];
+    };
+    assert.equal(await judged("stack", "", 700), "AC");
+    assert.equal(await judged("stack512", "  memory: 512\n", 200), "AC");
+    // Endless recursion ends at the stack, and not at the memory limit.
+    assert.equal(await judged("stack512", "  memory: 512\n", 400), "SIG");
+    const checker = {
+      type: "program",
+      interface: "kattis",
+      language: "cpp",
+      code: recurses(700).replace('printf("%d\\n", deep', "return 41 + (deep").replace("> 0);", "> 0);"),
+    };
+    const tests = [{ expected: "1" }];
+    const checked = await judge(product(), { ...python("print(1)"), tests, checker });
+    assert.equal(checked.verdict, "AC", JSON.stringify(checked));
+  },
+);
+
 test("the heap of Node does not end a program before its memory limit does", LIMIT, async () => {
   const problem = await importProblem(product(), packageWith(""), "name=heap&time_limit=10");
   const judged = async (mebibytes: number) => {

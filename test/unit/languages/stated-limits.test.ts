@@ -33,7 +33,11 @@ test("a test without stated limits has those of the profile, with more output", 
 
 test("limits that a problem states replace those of the profile, in both directions", () => {
   const { memoryBytes, addressSpaceBytes, stackBytes } = execute({ memory_bytes: 2 * GIB }, "cpp");
-  assert.deepEqual([memoryBytes, addressSpaceBytes, stackBytes], [2 * GIB, 8 * GIB, 128 * MIB]);
+  assert.deepEqual([memoryBytes, addressSpaceBytes, stackBytes], [2 * GIB, 18 * GIB, GIB]);
+  const withStack = execute({ memory_bytes: 2 * GIB, stack_bytes: 32 * MIB }, "cpp");
+  assert.equal(withStack.stackBytes, 32 * MIB);
+  // A stack that is less than half of the memory has a reason of its own.
+  assert.equal(execute({ memory_bytes: 2 * GIB }).stackBytes, 16 * MIB);
   const small = execute({ memory_bytes: 64 * MIB }, "cpp");
   assert.deepEqual([small.memoryBytes, small.addressSpaceBytes, small.stackBytes], [64 * MIB, 4 * GIB, 32 * MIB]);
   assert.equal(execute({ memory_bytes: 2 * GIB }, "java").addressSpaceBytes, null);
