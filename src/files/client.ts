@@ -31,6 +31,8 @@ const PROGRESS_MS = 10 * 60_000;
 
 /** How long a program has to remove what it wrote when a request is given up. */
 const ABORT_MS = 5_000;
+/** How often a request is made, if the sandbox is being stopped each time. */
+const MOST_TRIES = 100;
 
 /** Watchers get at most so many events per second. Beyond that, the kernel's queue in the sandbox fills, and the watcher gets `overflow`. */
 const EVENTS_PER_SECOND = 1_000;
@@ -264,29 +266,46 @@ export class FileClient implements SandboxFiles {
   }
 
   /** Makes a request whose answer is complete when `talk` resolves. */
-  async #ask<T>(asked: string | null, talk: (dialogue: Dialogue) => Promise<T>): Promise<T> {
-    const dialogue = await this.#programs.take();
-    try {
-      return await talk(dialogue);
-    } catch (error) {
-      // After a failure that the program reports, and after an abort, it waits for the next request.
-      if (error instanceof GivenUp) throw error.cause;
-      if (!(error instanceof FileError)) dialogue.kill();
-      throw named(error, asked);
-    } finally {
-      this.#programs.give(dialogue);
-    }
+  #ask<T>(asked: string | null, talk: (dialogue: Dialogue) => Promise<T>): Promise<T> {
+    return this.#attempt(async (dialogue) => {
+      try {
+        return await talk(dialogue);
+      } catch (error) {
+        // After a failure that the program reports, and after an abort, it waits for the next request.
+        if (error instanceof GivenUp) throw error.cause;
+        if (!(error instanceof FileError)) dialogue.kill();
+        throw named(error, asked);
+      } finally {
+        this.#programs.give(dialogue);
+      }
+    });
   }
 
   /** Makes a request whose answer is read after `talk` has resolved. */
-  async #stream<T>(asked: string | null, talk: (dialogue: Dialogue) => Promise<T>): Promise<T> {
-    const dialogue = await this.#programs.take();
-    try {
-      return await talk(dialogue);
-    } catch (error) {
-      if (!(error instanceof FileError)) dialogue.kill();
-      this.#programs.give(dialogue);
-      throw named(error, asked);
+  #stream<T>(asked: string | null, talk: (dialogue: Dialogue) => Promise<T>): Promise<T> {
+    return this.#attempt(async (dialogue) => {
+      try {
+        return await talk(dialogue);
+      } catch (error) {
+        if (!(error instanceof FileError)) dialogue.kill();
+        this.#programs.give(dialogue);
+        throw named(error, asked);
+      }
+    });
+  }
+
+  /**
+   * Makes a request to a program, and again to another one if that has never begun: then nothing of the request has happened, and nothing of its body was
+   * read, because the program asks for that.
+   */
+  async #attempt<T>(request: (dialogue: Dialogue) => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      const dialogue = await this.#programs.take();
+      try {
+        return await request(dialogue);
+      } catch (error) {
+        if (tries === MOST_TRIES || !(await dialogue.wasRefused())) throw error;
+      }
     }
   }
 

@@ -160,6 +160,11 @@ export class Dialogue {
     this.#silenceMs = silenceMs;
   }
 
+  /** FileProgram.wasRefused; false for a program that goes on. */
+  async wasRefused(): Promise<boolean> {
+    return this.isOver && ((await this.#program.wasRefused?.()) ?? false);
+  }
+
   /** Kills the program. What waits for it rejects. */
   kill(error: Error = new FileProgramStopped("the request was cancelled")): void {
     if (this.isOver) return;

@@ -12,6 +12,8 @@ export interface FileProgram {
   write(bytes: Buffer): Promise<void>;
   /** Kills the program, and frees what it occupies. May be called again. */
   kill(): void;
+  /** Resolves when it has ended: whether it has never begun, because the sandbox was being stopped at that moment. A request to it had no effect. */
+  wasRefused?(): Promise<boolean>;
 }
 
 /** Starts the file program. What it rejects with is passed on to the caller of the request. */

@@ -4,6 +4,7 @@ import { FileClient } from "../../files/client.ts";
 import type { FileProgram } from "../../files/program.ts";
 import type { Taken } from "./attachments.ts";
 import type { BoxStep, HeldBox } from "./engine.ts";
+import { isFrozen } from "./outcome.ts";
 import type { TakeBytes } from "./snapshot-store.ts";
 import { BASE_ENV, limitsOf } from "./steps.ts";
 
@@ -30,9 +31,12 @@ const PROGRAM = "/opt/assay/files";
 
 /** The files of a sandbox. Requests run as executions of the file program, with the rights and the limits of the programs of the sandbox. */
 export function filesOf(options: FilesOptions): SandboxFileClient {
-  const { take, limits, use } = options;
-  const client = new FileClient(() => start({ take, limits, use }));
-  return { files: whileRunning(client, options.mustRun), close: () => client.close(), endIdle: () => client.endIdle() };
+  const { take, limits, use, mustRun } = options;
+  const client = new FileClient(async () => {
+    await mustRun(); // also before a second try
+    return await start({ take, limits, use });
+  });
+  return { files: whileRunning(client, mustRun), close: () => client.close(), endIdle: () => client.endIdle() };
 }
 
 /** The same requests, which are refused unless the sandbox runs. */
@@ -139,6 +143,7 @@ async function start({ take, limits, use, ...own }: StartOptions): Promise<FileP
       output.end();
       taken.box.kill();
     },
+    wasRefused: () => running.then(isFrozen, () => false),
   };
 }
 
