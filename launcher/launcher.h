@@ -8,6 +8,7 @@
 #include "cgroup/cgroup.h"
 #include "cgroup/sandboxes.h"
 #include "cpus.h"
+#include "disks.h"
 #include "locks.h"
 #include "loopback.h"
 #include "seccomp.h"
@@ -20,6 +21,7 @@ struct process_note {
 	uint64_t kept_until_ns; /* when its client has left: until then, it may wait for the next one */
 	unsigned given_to;      /* 1 + the number of the process that has got its connection; 0: none has */
 	uint32_t account;       /* of a holder: that of its sandbox */
+	uint64_t disk;          /* of a holder: bytes of the disk of its sandbox */
 	unsigned stays_with;    /* 1 + the number of the holder with which it stays although its client has left; 0: it does not */
 };
 
@@ -32,6 +34,8 @@ struct launcher {
 	unsigned holders;  /* sandboxes at most; 0: none are served */
 	unsigned attached; /* connections for executions in sandboxes at most */
 	uint64_t sandbox_memory; /* of all sandboxes together */
+	const char *disk_directory; /* where disks of sandboxes are (disks.h) */
+	uint64_t disk_bytes; /* of all disks together; 0: there are none */
 	uint64_t keep_ns;  /* how long a sandbox whose client has left waits for the next one; 0: not at all */
 	char name[17];     /* LAUNCHER in HELLO: random, for the life of this process */
 	struct process_note *notes; /* of each process that serves a connection, by its number */
@@ -43,6 +47,7 @@ struct launcher {
 	bool has_loopback; /* whether the operator permits sockets in sandboxes */
 	struct loopback loopback; /* sockets in sandboxes */
 	struct locks locks; /* in sandboxes */
+	struct disks disks; /* of sandboxes */
 	struct cpus *cpus;
 	char kernel[96];
 	uint64_t lookup_ns; /* the time of a look-up of a file name before any box has run (supervise/rename-lock.c) */

@@ -105,7 +105,7 @@ void init_launcher(struct launcher *l, const char *instance, uid_t uid_base, uns
 	l->uid_base = uid_base;
 	l->slots = slots;
 	l->signal_map = l->loopback.counts = l->locks.sandboxes = -1;
-	l->sockets = -1;
+	l->sockets = l->disks.directory = -1;
 	l->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	l->lookup_ns = baseline_lookup_ns(l->proc);
 }
@@ -231,11 +231,7 @@ static int refuse_huge_pages(struct failure *f)
 	return fail(f, "start", "huge pages cannot be disabled");
 }
 
-/*
- * Refuses sandboxes where a process that changes its user stays readable for others of that user: between that change and its exec, a program
- * still has memory of its slot, with the filter key. In the box of a submission there is no other process that could read it.
- */
-static int require_private_changes(const struct launcher *l, struct failure *f)
+int require_private_changes(const struct launcher *l, struct failure *f)
 {
 	char text[8] = "";
 	int fd = open_proc(l, "sys/fs/suid_dumpable");
@@ -315,6 +311,11 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 	}
 	if (l->holders)
 		open_bounds(l);
+	/* The operator has asked for disks, so a machine without them is not what was asked for. */
+	if (l->holders && l->disk_bytes && disks_open(&l->disks, l->disk_directory, l->disk_bytes, &f) < 0) {
+		groups_close(&l->groups, l->instance);
+		die(&f);
+	}
 	if (!l->groups.shares_cpu)
 		fprintf(stderr, "assay-launcher: no cpu controller: a box with more processes gets more CPU time\n");
 	if ((l->signal_map = signals_open(&no_bpf)) < 0)

@@ -31,6 +31,11 @@ void clear_bounding_set(void);
  */
 bool protect_from_oom(const struct launcher *l);
 /*
+ * Refuses sandboxes where a process that changes its user stays readable for others of that user: between that change and its exec, a program
+ * still has memory of its slot, with the filter key. In the box of a submission there is no other process that could read it.
+ */
+int require_private_changes(const struct launcher *l, struct failure *f);
+/*
  * Does what comes between the start and the first slot, in the required order: filter, CPUs, groups, tracepoint, image, capabilities.
  * All boxes together get the CPU weight of `slots` ordinary programs, or of one for each CPU if there are fewer CPUs. Exits with 1 on
  * failure.

@@ -216,6 +216,8 @@ static _Noreturn void become_slot(struct launcher *l, const struct slot_process 
 	for (unsigned i = 0; i < process_count; i++)
 		if (processes[i].connection >= 0)
 			close(processes[i].connection);
+	if (kind->what != HOLDERS)
+		disks_close(&l->disks);
 	switch (kind->what) {
 	case HOLDERS: _exit(holder_serve(l, number, number - kind->first, token, connection, launcher));
 	case ATTACHED_SLOTS: _exit(attached_serve(l, number, connection, launcher));
@@ -399,6 +401,7 @@ static bool sweep_dead_slots(struct launcher *l, struct slot_process *processes,
 			left += sandbox_remove(&l->sandboxes.below, i - kinds[HOLDERS].first, l->notes[i].account, SWEEP_TIMEOUT_MS);
 		}
 		if (left == 0) {
+			l->notes[i].disk = 0;
 			processes[i] = (struct slot_process){.connection = -1};
 			if (token)
 				explicit_bzero(token, sizeof(token_text));

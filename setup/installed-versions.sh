@@ -43,6 +43,7 @@ set_up_role() {
   if [ "$role" = worker ]; then prepare_sandbox; else prepare_service; fi
   [ "$role" = worker ] || make_certificate
   only_ours "$data/serve.lock" # a unit may write to it, but cannot create it
+  [ "$own_worker" = no ] || mkdir -p -m 0700 -- "$data/sandbox-disks" # as well
   keep_recent_versions
   make_current
 }

@@ -106,6 +106,12 @@ sandboxes_at_most() {
   echo "${ASSAY_SANDBOXES:-0}"
 }
 
+# sandbox_disk_bytes: prints how many bytes of disks all sandboxes may have together: the setting, or none.
+sandbox_disk_bytes() {
+  case ${ASSAY_SANDBOX_DISK:-0} in *[!0-9]*) fail "ASSAY_SANDBOX_DISK is not a whole number of bytes" ;; esac
+  echo "${ASSAY_SANDBOX_DISK:-0}"
+}
+
 # sandbox_bytes: prints how many bytes of memory all sandboxes may use together: the setting, or a quarter of the memory of this machine or
 # container.
 sandbox_bytes() {
@@ -130,6 +136,11 @@ with_launcher() {
     --image "$image/rootfs" --instance "$instance" --uid-base "$uid_base" --slots "$launcher_slots"
   [ -z "$image_in_memory" ] || set -- "$@" --lock-image "$image_in_memory"
   [ "$sandboxes" -eq 0 ] || set -- "$@" --sandboxes "$sandboxes" --sandbox-memory "$(sandbox_bytes)"
+  sandbox_disk=$(sandbox_disk_bytes)
+  if [ "$sandboxes" -gt 0 ] && [ "$sandbox_disk" -gt 0 ]; then
+    [ -n "${running-}" ] || make_disk_templates "$data/sandbox-disks" "$sandbox_disk"
+    set -- "$@" --sandbox-disks "$data/sandbox-disks" --sandbox-disk "$sandbox_disk"
+  fi
   case ${ASSAY_SANDBOX_LOOPBACK:-yes} in
   yes) [ "$sandboxes" -eq 0 ] || set -- "$@" --loopback ;;
   no) ;;

@@ -33,6 +33,8 @@ export interface Config {
   readonly sandboxes: number;
   /** Memory of all sandboxes together, in bytes. */
   readonly sandboxMemoryBytes: number;
+  /** Bytes of the disks of all sandboxes together; 0: they have none. */
+  readonly sandboxDiskBytes: number;
   readonly sandboxCpus: number;
   /** Bytes of all snapshots of this machine together, and the directory that has them. */
   readonly snapshotBytes: number;
@@ -137,6 +139,7 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     sandboxes: settings.ASSAY_SANDBOXES,
     leavesSandboxes: flags.keepSandboxes ?? false,
     sandboxMemoryBytes: settings.ASSAY_SANDBOX_MEMORY,
+    sandboxDiskBytes: settings.ASSAY_SANDBOX_DISK,
     sandboxCpus: settings.ASSAY_SANDBOX_CPUS,
     snapshotBytes: settings.ASSAY_SNAPSHOT_BYTES,
     snapshotDirectory: settings.ASSAY_SNAPSHOT_DIRECTORY

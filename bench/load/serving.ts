@@ -7,7 +7,7 @@ import { createAccount } from "../../src/admin/accounts.ts";
 import { createKey } from "../../src/admin/keys.ts";
 import { setTier } from "../../src/admin/tiers.ts";
 import type { ProfileName } from "../../src/domain/limits.ts";
-import type { SandboxAllowance } from "../../src/store/access/types.ts";
+import type { SandboxAllowance } from "../../src/domain/sandboxes/allowance.ts";
 import { openStore } from "../../src/store/open.ts";
 import type { BenchDatabase } from "./database.ts";
 import type { LoadPlan, LoadResult } from "./generator.ts";

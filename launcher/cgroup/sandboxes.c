@@ -405,6 +405,22 @@ static uint64_t files_of(const struct group_set *s, int leaf)
 	return number_in(s->own.dir[s->own.dir[TREE_MEMORY] >= 0 ? TREE_MEMORY : TREE_UNIFIED], path, "shmem");
 }
 
+/*
+ * Whether a leaf has pages of files on a disk. They would count as memory that its next execution did not use, and when the kernel gives them up meanwhile, the
+ * execution could use more. To make the kernel give them up can take as long as the disk needs for them.
+ */
+static bool has_pages_of_disk(const struct leaf_pool *p, const struct group_set *s, int leaf)
+{
+	char path[48], name[16];
+	bool v1 = s->own.dir[TREE_MEMORY] >= 0;
+	if (!p->on_disk)
+		return false;
+	pool_name(leaf, name);
+	snprintf(path, sizeof path, "%s/memory.stat", name);
+	uint64_t files = number_in(s->own.dir[v1 ? TREE_MEMORY : TREE_UNIFIED], path, v1 ? "cache" : "file");
+	return files > files_of(s, leaf) + LEAF_CHARGED_LITTLE;
+}
+
 static int unused(const struct leaf_pool *p)
 {
 	for (int i = 0; i < SANDBOX_LEAVES_MAX; i++)
@@ -477,6 +493,8 @@ int pool_take(struct leaf_pool *p, const struct group_set *s)
 			pool_give(p, s, i, false, true);
 	for (int leaf; (leaf = choose(p, s)) >= 0;) {
 		pool_name(leaf, name);
+		if (has_pages_of_disk(p, s, leaf))
+			retire(p, s, leaf); /* a new group then has its name */
 		p->state[leaf] = LEAF_TAKEN;
 		if (renew(s, name) == 0 && make_leaf(s, name) == 0)
 			return leaf;

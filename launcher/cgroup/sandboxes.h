@@ -69,6 +69,7 @@ enum leaf_state { LEAF_NONE, LEAF_FREE, LEAF_TAKEN, LEAF_LEFT };
 struct leaf_pool {
 	enum leaf_state state[SANDBOX_LEAVES_MAX];
 	uint64_t retired_oom_kills;
+	bool on_disk; /* leaves keep pages of files that are on a disk */
 };
 
 /* Takes a leaf without processes. Returns its number, or -1 with errno; EAGAIN: all are in use. */

@@ -102,10 +102,10 @@ static void try_hold(const uint8_t *body, size_t size)
 	}
 	const struct { enum key key; uint64_t value; } limits[] = {
 		{KEY_HOLD_MEMORY, r.memory}, {KEY_HOLD_PROCESSES, r.processes}, {KEY_HOLD_DISK, r.disk}, {KEY_HOLD_INODES, r.inodes},
-		{KEY_HOLD_ACCOUNT, r.account},
+		{KEY_HOLD_ACCOUNT, r.account}, {KEY_HOLD_ON_DISK, r.on_disk},
 	};
-	EXPECT(size == 5 * (5 + 8));
-	for (size_t i = 0; i < 5; i++)
+	EXPECT(size == 6 * (5 + 8));
+	for (size_t i = 0; i < 6; i++)
 		EXPECT(limits[i].value >= rows[limits[i].key].smallest && limits[i].value <= rows[limits[i].key].largest);
 }
 

@@ -30,12 +30,12 @@ enum {
 	STAYING_MAX = 16, /* attached slots that stay without a client */
 	PLACES_MAX = 2 * ATTACHED_MAX + STAYING_MAX + 2, /* also for those of a former client, and for slots that have not joined */
 	LEAVES_TOGETHER_MS = 500, /* within this time, the connections of a client that ends are closed */
-	FREEZE_TIMEOUT_MS = 2000,
+	FREEZE_TIMEOUT_MS = 2000, FREEZE_ON_DISK_TIMEOUT_MS = 6000, /* programs that wait for a disk stop when they have it */
 	STARTS_TIMEOUT_MS = 2000,  /* how long a PAUSE waits for programs that are being started */
 	COVER_EVERY_MS = 1000,
 	RECLAIM_TIMEOUT_MS = 200, RECLAIM_STEP_BYTES = 4 << 20, RECLAIM_LEAST_BYTES = 64 << 10,
 	END_TIMEOUT_MS = 8000,     /* how long attached slots may take to end; below SLOT_END_MS of serve.c */
-	UNCHARGE_TIMEOUT_MS = 5000, RECLAIM_EVERY = 8, CHARGED_MAX = 4 << 20, GROUPS_TIMEOUT_MS = 2000,
+	UNCHARGE_TIMEOUT_MS = 5000, RECLAIM_EVERY = 8, CHARGED_MAX = 4 << 20, GROUPS_TIMEOUT_MS = 2000, DISK_TIMEOUT_MS = 5000, DISK_TRIES = 5, DISK_PAUSE_US = 20000,
 	POLL_KILL_MS = 20, PROGRESS_TIMEOUT_MS = 2000, PROCESSES_TIMEOUT_MS = 30000,
 	LEFT_CHECK_MS = 50,        /* how often processes that were left are looked at; the checks take at most 1/LEFT_CHECK_SHARE of the time */
 	LEFT_CHECK_SHARE = 20,
@@ -65,6 +65,7 @@ struct holder {
 	struct group_set groups;
 	struct leaf_pool pool;
 	struct box box;
+	struct disk disk; /* if the files are not in memory */
 	struct run run; /* a parked program that shows which controls hold */
 	struct attached attached[PLACES_MAX];
 	uint64_t covered_ns; /* when /proc was last looked through */
@@ -103,10 +104,43 @@ static int listen_for_slots(struct holder *h, struct failure *f)
 	return 0;
 }
 
+/* Notes the bytes of a disk, if all disks together then have no more than they may. Of two holders that race, one or both see the sum. */
+static bool reserve_disk(const struct holder *h)
+{
+	const struct launcher *l = h->slot.launcher;
+	uint64_t *own = &l->notes[h->slot.number].disk, sum = 0;
+	__atomic_store_n(own, h->limits.disk, __ATOMIC_SEQ_CST);
+	for (size_t i = 0; i < notes_size(l) / sizeof *l->notes; i++)
+		sum += __atomic_load_n(&l->notes[i].disk, __ATOMIC_SEQ_CST);
+	if (sum > l->disk_bytes)
+		__atomic_store_n(own, 0, __ATOMIC_SEQ_CST);
+	return sum <= l->disk_bytes;
+}
+
+static int make_disk(struct holder *h, struct failure *f)
+{
+	const struct launcher *l = h->slot.launcher;
+	if (l->disks.directory < 0)
+		return fail_with(f, ENOTSUP, "disk", "sandboxes have none here");
+	if (h->limits.inodes != h->limits.disk / DISK_INODE_BYTES)
+		return fail_with(f, EINVAL, "disk", "has an inode for each %d bytes", DISK_INODE_BYTES);
+	for (int tries = 1; !reserve_disk(h); tries++) {
+		if (tries == DISK_TRIES)
+			return fail_with(f, ENOSPC, "disk", "all disks together have the bytes that they may have");
+		usleep(DISK_PAUSE_US);
+	}
+	if (disk_make(&l->disks, h->limits.disk, &h->disk, f) == 0)
+		return 0;
+	__atomic_store_n(&l->notes[h->slot.number].disk, 0, __ATOMIC_SEQ_CST);
+	return -1;
+}
+
 static int make_sandbox(struct holder *h, struct failure *f)
 {
 	struct slot *s = &h->slot;
-	struct sandbox_root root = {.uid = s->lane[0].uid, .memory = h->limits.memory, .disk = h->limits.disk, .inodes = h->limits.inodes};
+	struct sandbox_root root = {
+		.uid = s->lane[0].uid, .memory = h->limits.memory, .disk = h->limits.disk, .inodes = h->limits.inodes, .disk_mount = -1,
+	};
 	char path[32];
 	s->launcher->notes[s->number].account = h->limits.account; /* before there is a group that the launcher may have to remove */
 	if (sandbox_make(&h->groups, &s->launcher->sandboxes.below, h->number, h->limits.account, h->limits.memory, h->limits.processes, f) < 0)
@@ -118,7 +152,13 @@ static int make_sandbox(struct holder *h, struct failure *f)
 	h->cpu_tasks = sandbox_cpu_tasks(&h->groups);
 	h->events = sandbox_open_events(&h->groups);
 	s->cpu_group_tasks = h->cpu_tasks;
-	if (box_build_sandbox(s, &h->box, &root, f) < 0)
+	h->pool.on_disk = h->limits.on_disk;
+	if (h->limits.on_disk && make_disk(h, f) < 0)
+		return -1;
+	root.disk_mount = h->disk.mount;
+	int built = box_build_sandbox(s, &h->box, &root, f);
+	close_fd(&h->disk.mount); /* the box has it */
+	if (built < 0)
 		return -1;
 	h->box.groups = &h->groups.below;
 	snprintf(path, sizeof path, "%d/root/proc", (int)h->box.init);
@@ -427,6 +467,11 @@ static uint64_t check_left(struct holder *h)
 	return locks < h->left_check_at ? locks : h->left_check_at;
 }
 
+static int freeze_timeout(const struct holder *h)
+{
+	return h->limits.on_disk ? FREEZE_ON_DISK_TIMEOUT_MS : FREEZE_TIMEOUT_MS;
+}
+
 static void send_paused(struct holder *h, bool stopped)
 {
 	queue_frame(&h->out, FRAME_PAUSED);
@@ -443,9 +488,9 @@ static bool set_paused(struct holder *h, bool pause)
 		await_starts(h);
 		tell_slots(h, HELD_PAUSED); /* before the stop, so that no limit passes in between */
 	}
-	int state = sandbox_freeze(&h->groups, pause, FREEZE_TIMEOUT_MS);
+	int state = sandbox_freeze(&h->groups, pause, freeze_timeout(h));
 	if (pause && state != 1)
-		sandbox_freeze(&h->groups, false, FREEZE_TIMEOUT_MS);
+		sandbox_freeze(&h->groups, false, freeze_timeout(h));
 	h->paused = pause ? state == 1 : state != 0;
 	if (!h->paused)
 		tell_slots(h, HELD_RESUMED);
@@ -465,13 +510,13 @@ static void freeze(struct holder *h)
 		await_starts(h);
 		tell_slots(h, HELD_PAUSED);
 	}
-	bool done = (was_paused || sandbox_freeze(&h->groups, true, FREEZE_TIMEOUT_MS) == 1) && pool_freeze(&h->pool, &h->groups, true, FREEZE_TIMEOUT_MS) &&
-		    sandbox_freeze(&h->groups, false, FREEZE_TIMEOUT_MS) == 0;
+	bool done = (was_paused || sandbox_freeze(&h->groups, true, freeze_timeout(h)) == 1) && pool_freeze(&h->pool, &h->groups, true, freeze_timeout(h)) &&
+		    sandbox_freeze(&h->groups, false, freeze_timeout(h)) == 0;
 	if (done) {
 		send_paused(h, true);
 		return;
 	}
-	sandbox_freeze(&h->groups, was_paused, FREEZE_TIMEOUT_MS);
+	sandbox_freeze(&h->groups, was_paused, freeze_timeout(h));
 	pool_freeze(&h->pool, &h->groups, false, 0);
 	h->frozen = false;
 	if (!was_paused)
@@ -481,7 +526,7 @@ static void freeze(struct holder *h)
 
 static void thaw(struct holder *h)
 {
-	bool done = !h->paused || sandbox_freeze(&h->groups, true, FREEZE_TIMEOUT_MS) == 1;
+	bool done = !h->paused || sandbox_freeze(&h->groups, true, freeze_timeout(h)) == 1;
 	if (done) /* the leaves of a paused sandbox do not run in between */
 		pool_freeze(&h->pool, &h->groups, false, 0);
 	h->frozen = !done;
@@ -494,7 +539,7 @@ static void thaw(struct holder *h)
 static bool stop_without_client(struct holder *h)
 {
 	if (h->frozen) {
-		if (sandbox_freeze(&h->groups, true, FREEZE_TIMEOUT_MS) != 1)
+		if (sandbox_freeze(&h->groups, true, freeze_timeout(h)) != 1)
 			return false;
 		pool_freeze(&h->pool, &h->groups, false, 0);
 		h->frozen = false;
@@ -811,8 +856,10 @@ static bool remove_sandbox(struct holder *h)
 	struct teardown t = {.reaped = true, .populated = -1};
 	const struct launcher *l = h->slot.launcher;
 	uint64_t value;
+	if (h->groups.own.dir[TREE_UNIFIED] >= 0)
+		sandbox_kill(&h->groups); /* before the disk is shut down, so that no program ends by an error of it */
+	disk_shut_down(&h->disk);
 	if (h->groups.own.dir[TREE_UNIFIED] >= 0) {
-		sandbox_kill(&h->groups);
 		end_slots(h);
 		left_end_checks(false);
 		await_processes(h);
@@ -825,6 +872,8 @@ static bool remove_sandbox(struct holder *h)
 	close_fd(&h->proc);
 	if (h->box.built)
 		box_destroy(&h->slot, &h->box, &t);
+	if (h->disk.file >= 0 && !disk_await_freed(&l->disks, &h->disk, DISK_TIMEOUT_MS))
+		teardown_leftover(&t, "disk of the sandbox");
 	if (h->groups.own.dir[TREE_UNIFIED] >= 0) {
 		if (leaf_read(&l->sandboxes.below, &h->groups.own, FACT_POPULATED, &value) == 0)
 			t.populated = value != 0;
@@ -862,7 +911,7 @@ int holder_serve(const struct launcher *l, unsigned number, unsigned holder, cha
 
 	if (begin_process(launcher) < 0)
 		return 1;
-	*h = (struct holder){.number = holder, .connection = connection, .listener = -1, .cpu_tasks = -1, .events = -1, .proc = -1};
+	*h = (struct holder){.number = holder, .connection = connection, .listener = -1, .cpu_tasks = -1, .events = -1, .proc = -1, .disk = disk_none()};
 	memcpy(h->token, token, sizeof h->token);
 	explicit_bzero(token, sizeof h->token);
 	h->groups.own.dir[TREE_UNIFIED] = -1;

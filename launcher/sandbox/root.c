@@ -1,12 +1,13 @@
 /*
  * The root directory of a sandbox (root.h). The init of the box calls this (box/init.c), before it installs its filter.
  *
- *   /              an overlay: the image, below a layer of fixed files (accounts, configuration), below a tmpfs that programs write to
+ *   /              an overlay: the image, below a layer of fixed files (accounts, configuration), below a file system that programs write to, which
+ *                  is a tmpfs or a disk (disks.h)
  *   /dev           harmless devices, terminals of this sandbox alone, and /dev/shm
  *   /proc          processes of the sandbox, and files with the sandbox's own numbers in place of those of the machine
  *
  * The overlay's inodes belong to the sandbox, so locks and watches on them reach no other tenant, and what programs write is limited by
- * the size of the tmpfs and charged to their groups.
+ * the size of the tmpfs, and charged to their groups, or by that of the disk.
  *
  * No directory that the user can write is merged from two layers. To list a merged directory, the kernel builds a list of all names in it, in
  * memory that is charged to no group; and it builds another one for each descriptor that is opened after the directory has changed. Hence
@@ -35,7 +36,7 @@
 #include "loopback.h"
 #include "seccomp.h"
 
-/* The tmpfs of the sandbox's own files, and that of the fixed files, until the root is the sandbox's. */
+/* The file system of the sandbox's own files, and the tmpfs of the fixed files, until the root is the sandbox's. */
 #define CHANGES "/tmp"
 #define FIXED "/dev/shm"
 #define LAYER FIXED "/layer"
@@ -44,7 +45,7 @@
 #define HIDDEN_DIRECTORY FACTS "/.hidden"
 #define PROC_FLAGS ((unsigned long)(MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY))
 
-enum { COPY_BYTES = 512 * 1024, READ_BYTES = 4096, PROC_ENTRIES_MAX = 256, SHM_BYTES = 64 << 20 };
+enum { COPY_BYTES = 512 * 1024, READ_BYTES = 4096, PROC_ENTRIES_MAX = 256, SHM_BYTES = 64 << 20, FROM_EMPTY_PATH = 4 };
 
 /* ---- files ---- */
 
@@ -129,7 +130,9 @@ static int make_changes(const struct sandbox_root *root, struct failure *f)
 	static const char *const of_user[] = {CHANGES "/upper/home/user", CHANGES "/upper/home/user/.local", CHANGES "/upper/home/user/.local/bin"};
 	static const char npmrc[] = "prefix=/home/user/.local\n";
 	snprintf(options, sizeof options, "mode=0755,size=%llu,nr_inodes=%llu", (unsigned long long)root->disk, (unsigned long long)root->inodes);
-	if (mount("tmpfs", CHANGES, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
+	int mounted = root->disk_mount < 0 ? mount("tmpfs", CHANGES, "tmpfs", MS_NOSUID | MS_NODEV, options)
+					   : (int)syscall(__NR_move_mount, root->disk_mount, "", AT_FDCWD, CHANGES, FROM_EMPTY_PATH);
+	if (mounted < 0)
 		return fail(f, "mount", "files of the sandbox");
 	if (mkdir(CHANGES "/work", 0700) < 0 || mkdir(CHANGES "/upper", 0755) < 0 || chmod(CHANGES "/upper", 0755) < 0 ||
 	    mkdir(CHANGES "/upper/home", 0755) < 0 || mkdir(CHANGES "/upper/tmp", 01777) < 0 || chmod(CHANGES "/upper/tmp", 01777) < 0)

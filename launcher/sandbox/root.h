@@ -11,6 +11,7 @@
 struct sandbox_root {
 	uid_t uid;
 	uint64_t memory, disk, inodes;
+	int disk_mount; /* the mount of a disk (disks.h), with room for `disk` bytes and `inodes` files; -1: the files are in memory */
 };
 
 enum { TERMINALS_MAX = 16 /* terminals that a sandbox can have at the same time */ };

@@ -331,7 +331,8 @@ int hold_parse(const uint8_t *body, size_t size, struct hold_request *out, struc
 	for (int k = 0; k < KEY_COUNT; k++)
 		if (keys[k].name && keys[k].frame == FRAME_HOLD && !seen[k])
 			return refuse(why, "missing key", keys[k].name);
-	*out = (struct hold_request){number[KEY_HOLD_MEMORY], number[KEY_HOLD_PROCESSES], number[KEY_HOLD_DISK], number[KEY_HOLD_INODES], (uint32_t)number[KEY_HOLD_ACCOUNT]};
+	*out = (struct hold_request){number[KEY_HOLD_MEMORY], number[KEY_HOLD_PROCESSES], number[KEY_HOLD_DISK], number[KEY_HOLD_INODES], 
+				    (uint32_t)number[KEY_HOLD_ACCOUNT], number[KEY_HOLD_ON_DISK] == 1};
 	return 0;
 }
 

@@ -13,7 +13,7 @@
  * body is a sequence of entries: key byte, 4-byte little-endian length, value.
  */
 enum {
-	PROTOCOL_VERSION = 3,
+	PROTOCOL_VERSION = 4,
 	FRAME_HEADER = 5,
 	/* Space for 16 MiB of compiled files and, for a checker, input and answer of a test (24 MiB) and the output (16 MiB) */
 	FRAME_MAX = 64 * 1024 * 1024,
@@ -80,6 +80,7 @@ int request_parse(enum frame frame, const uint8_t *body, size_t size, struct req
 struct hold_request {
 	uint64_t memory, processes, disk, inodes;
 	uint32_t account;
+	bool on_disk;
 };
 /* Parses the body of a HOLD. Returns 0, or -1 with the refusal. */
 int hold_parse(const uint8_t *body, size_t size, struct hold_request *out, struct refusal *why);

@@ -1,3 +1,4 @@
+import { SANDBOX_ALLOWANCE_NAMES, SANDBOX_ALLOWANCES, type SandboxAllowance } from "../domain/sandboxes/allowance.ts";
 import { AdminError } from "./error.ts";
 
 const MAX_NAME_LENGTH = 100;
@@ -37,22 +38,12 @@ export function checkLimits({ requestsPerMinute, concurrency }: Limits): void {
   checkRange("concurrency", concurrency, MAX_CONCURRENCY);
 }
 
-const MAX_SANDBOXES = 10_000;
-const MAX_SANDBOX_MEMORY_BYTES = 2 ** 44;
-
 /** @throws AdminError if a limit of the sandboxes of an account is out of range. */
-export function checkAllowance(allowance: {
-  readonly sandboxes?: number;
-  readonly sandboxMemoryBytes?: number;
-  readonly executions?: number;
-  readonly snapshots?: number;
-  readonly snapshotBytes?: number;
-}): void {
-  checkRange("sandboxes", allowance.sandboxes, MAX_SANDBOXES);
-  checkRange("memory of sandboxes", allowance.sandboxMemoryBytes, MAX_SANDBOX_MEMORY_BYTES);
-  checkRange("executions", allowance.executions, MAX_SANDBOXES);
-  checkRange("snapshots", allowance.snapshots, MAX_SANDBOXES);
-  checkRange("bytes of snapshots", allowance.snapshotBytes, MAX_SANDBOX_MEMORY_BYTES);
+export function checkAllowance(allowance: Partial<SandboxAllowance>): void {
+  for (const name of SANDBOX_ALLOWANCE_NAMES) {
+    const { what, most } = SANDBOX_ALLOWANCES[name];
+    checkRange(what, allowance[name], most);
+  }
 }
 
 function checkRange(what: string, value: number | null | undefined, most: number): void {

@@ -1,5 +1,6 @@
 import type { AuditActor } from "../domain/audit.ts";
-import type { SandboxAllowance, Tier } from "../store/access/types.ts";
+import type { SandboxAllowance } from "../domain/sandboxes/allowance.ts";
+import type { Tier } from "../store/access/types.ts";
 import type { Store } from "../store/store.ts";
 import { checkAllowance, checkLimits, checkName } from "./rules.ts";
 

@@ -10,6 +10,7 @@ interface Made {
   readonly lifetime?: number;
   readonly idle?: number;
   readonly memory?: number;
+  readonly disk?: number;
   readonly from?: string;
   readonly onTimeout?: string;
 }
@@ -106,17 +107,22 @@ function made(command: Command): Command {
     .option("--lifetime <seconds>", "longest life of a new sandbox", wholeNumber)
     .option("--idle <seconds>", "how long a new sandbox lives without use", wholeNumber)
     .option("--memory <MiB>", "memory of a new sandbox", wholeNumber)
+    .option("--disk <GiB>", "give a new sandbox a disk of this size; without it, its files are in memory", wholeNumber)
     .option("--from <snapshot>", "snapshot whose files a new sandbox begins with")
     .addOption(
       new Option("--on-timeout <what>", "what happens when the time of a new sandbox is over").choices([...ON_TIMEOUT]),
     );
 }
 
-function requestOf({ lifetime, idle, memory, from, onTimeout }: Made) {
+function requestOf({ lifetime, idle, memory, disk, from, onTimeout }: Made) {
+  const limits = {
+    ...(memory !== undefined && { memory_bytes: memory * 1_048_576 }),
+    ...(disk !== undefined && { storage: "disk" as const, disk_bytes: disk * 1_073_741_824 }),
+  };
   return {
     ...(lifetime !== undefined && { lifetime_secs: lifetime }),
     ...(idle !== undefined && { idle_secs: idle }),
-    ...(memory !== undefined && { limits: { memory_bytes: memory * 1_048_576 } }),
+    ...(Object.keys(limits).length > 0 && { limits }),
     ...(from !== undefined && { from }),
     ...(onTimeout !== undefined && { on_timeout: onTimeout as OnTimeout }),
   };

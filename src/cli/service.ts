@@ -226,12 +226,13 @@ function keeperOf(
   config: Config,
   options: Pick<SandboxKeeperOptions, "log" | "meter" | "snapshots" | "sealer" | "worker"> & { readonly store: Store },
 ): SandboxKeeper {
-  const { sandboxes, sandboxMemoryBytes: memoryBytes, sandboxCpus: cpus, launcherSocket, leaseMs } = config;
+  const { sandboxes, sandboxMemoryBytes: memoryBytes, sandboxDiskBytes: diskBytes, sandboxCpus: cpus } = config;
+  const { launcherSocket, leaseMs } = config;
   return SandboxKeeper.start({
     ...options,
     engine: sandboxesOf(launcherSocket),
     languages: installedLanguages(),
-    capacity: { sandboxes, memoryBytes, cpus },
+    capacity: { sandboxes, memoryBytes, diskBytes, cpus },
     bufferBytes: BUFFER_BYTES,
     leaseMs,
     leaves: config.leavesSandboxes,

@@ -146,6 +146,10 @@ export const settingsSchema = z.object({
       "Memory of all sandboxes of this machine together, in bytes. A new sandbox starts only if the memory limits of all of them together stay within it, and the kernel enforces it as well. An account may hold as much as stays free; one without sandboxes may take all that is free.",
     defaultText: "a quarter of the memory",
   }),
+  ASSAY_SANDBOX_DISK: setting(wholeNumber(0, 17_592_186_044_416).prefault("0"), {
+    description:
+      "Disk space for [sandboxes with a disk](sandboxes.md#a-disk) on this machine together, in bytes, in the directory `sandbox-disks` of the data directory. A sandbox has all of its space from its start, and the launcher enforces the sum as well. With `0`, the files of all sandboxes are in memory. It needs loop devices and `mke2fs` of the package `e2fsprogs`; nothing bounds how much of the [time of the disk](security.md#sandboxes) a sandbox takes.",
+  }),
   ASSAY_SANDBOX_CPUS: setting(wholeNumber(1, 64).prefault("1"), {
     description:
       "Largest number of CPUs that a sandbox may ask for in `limits.cpus`. Each execution is bound to that many CPUs, namely those with the fewest boxes of submissions, and of these the ones with the fewest executions. Above 1, programs that wake each other on several CPUs can [slow down neighbours](security.md#time).",

@@ -191,6 +191,14 @@ const list = {
     (most: number) => `limits.cpus: this service permits an execution at most ${most} (ASSAY_SANDBOX_CPUS)`,
     { example: [1] },
   ),
+  sandboxDisk: row(
+    400,
+    (most: number) =>
+      most === 0
+        ? "limits.storage: the sandboxes of this service have no disks; its operator can give them some (ASSAY_SANDBOX_DISK)"
+        : `limits.disk_bytes: this service permits disks of at most ${most} bytes (ASSAY_SANDBOX_DISK)`,
+    { example: [0] },
+  ),
   sandboxQuota: row(
     429,
     (what: string, most: number) => `this account has its most of ${what} of sandboxes: ${most}; end one first`,

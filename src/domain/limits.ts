@@ -77,7 +77,7 @@ export const LIMITS = {
     note: "largest file",
     key: { number: 12, smallest: 0, largest: 64 * GIB },
     rlimit: "RLIMIT_FSIZE",
-    ceiling: GIB,
+    ceiling: 16 * GIB,
     field: { name: "file_bytes", scale: 1, least: 1 },
   },
   openFiles: {

@@ -256,6 +256,11 @@ export const METRICS = {
     "Memory of sandboxes, by their limits. held: of those that have not ended; most: that this process may give them",
     { kind: ["held", "most"] },
   ),
+  sandboxDisks: gauge(
+    "assay_sandboxes_disk_bytes",
+    "Disks of sandboxes. held: of those that have not ended; most: that this process may give them",
+    { kind: ["held", "most"] },
+  ),
   sandboxConnections: gauge(
     "assay_sandboxes_connections",
     "Connections of this process to boxes of sandboxes: executions, requests for files, and some that wait",

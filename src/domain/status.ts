@@ -73,6 +73,11 @@ export interface Recent {
 
 /** The sandboxes of a process that have not ended, and what they hold of what it may have. */
 export interface SandboxCounts {
-  readonly held: { readonly sandboxes: number; readonly memoryBytes: number; readonly connections: number };
-  readonly most: { readonly sandboxes: number; readonly memoryBytes: number };
+  readonly held: {
+    readonly sandboxes: number;
+    readonly memoryBytes: number;
+    readonly diskBytes: number;
+    readonly connections: number;
+  };
+  readonly most: { readonly sandboxes: number; readonly memoryBytes: number; readonly diskBytes: number };
 }

@@ -1,6 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { abortAfter } from "../domain/abort-after.ts";
-import type { SandboxHandle, SandboxHost } from "../domain/sandboxes/host.ts";
+import {
+  beyondCapacity,
+  type SandboxCapacity,
+  type SandboxHandle,
+  type SandboxHost,
+} from "../domain/sandboxes/host.ts";
 import {
   newSandbox,
   type Sandbox,
@@ -39,7 +44,7 @@ export interface LinkedSandboxesOptions {
 }
 
 /** Why a process cannot create a sandbox that another one may be able to create. */
-const ELSEWHERE: readonly SandboxRefusalCode[] = ["sandboxesFull", "sandboxCpus", "snapshotElsewhere"];
+const ELSEWHERE: readonly SandboxRefusalCode[] = ["sandboxesFull", "sandboxCpus", "sandboxDisk", "snapshotElsewhere"];
 
 /**
  * The sandboxes of all processes of the database. Those of this process are a function call away, the others a call over a link. The row of a
@@ -76,6 +81,7 @@ export class LinkedSandboxes implements SandboxHost {
       sandboxes: sum((one) => one.sandboxes),
       memoryBytes: sum((one) => one.memoryBytes),
       cpus: Math.max(0, ...all.map(({ cpus }) => cpus)),
+      diskBytes: sum((one) => one.diskBytes),
     };
   }
 
@@ -215,7 +221,7 @@ export class LinkedSandboxes implements SandboxHost {
   }
 
   /** Why no process can ever fulfil a request, whatever room it has; null if one can. */
-  async #refusalOf({ limits: { cpus }, from }: SandboxRequest, { accountId }: Caller): Promise<SandboxRefused | null> {
+  async #refusalOf({ limits, from }: SandboxRequest, { accountId }: Caller): Promise<SandboxRefused | null> {
     const { store, link, local, snapshotStore } = this.#options;
     const hosts = local?.capacity ? [{ capacity: local.capacity, snapshotStore }, ...link.hosts] : link.hosts;
     if (hosts.length === 0) return new SandboxRefused("sandboxesFull");
@@ -223,8 +229,12 @@ export class LinkedSandboxes implements SandboxHost {
     if (from !== null && !snapshot) return new SandboxRefused("snapshotNotFound");
     const having = snapshot ? hosts.filter((host) => host.snapshotStore === snapshot.storeId) : hosts;
     if (having.length === 0) return new SandboxRefused("snapshotElsewhere");
-    const most = Math.max(...having.map(({ capacity }) => capacity?.cpus ?? 0));
-    return cpus > most ? new SandboxRefused("sandboxCpus", { most }) : null;
+    const capacities = having.flatMap(({ capacity }) => capacity ?? []);
+    if (capacities.some((capacity) => beyondCapacity(limits, capacity) === null)) return null;
+    const most = (of: (one: SandboxCapacity) => number) => Math.max(0, ...capacities.map(of));
+    const largest = { cpus: most(({ cpus }) => cpus), diskBytes: most(({ diskBytes }) => diskBytes) };
+    // If each process lacks another thing, the request fits into none of them, but no single bound says so.
+    return beyondCapacity(limits, { ...largest, sandboxes: 0, memoryBytes: 0 }) ?? new SandboxRefused("sandboxesFull");
   }
 
   /**

@@ -24,6 +24,7 @@ import {
   SANDBOX_END_REASON_NAMES,
   SANDBOX_LIMITS,
   SANDBOX_STATES,
+  SANDBOX_STORAGES,
   type Sandbox,
   type SandboxEvidence,
   type SandboxLimitName,
@@ -77,12 +78,14 @@ const environment = (bounds: { readonly entries: number; readonly variableBytes:
 
 export const env = environment(SANDBOX_BOUNDS.env);
 
-const limits = z.object(
-  Object.fromEntries(Object.keys(SANDBOX_LIMITS).map((name) => [name, count])) as Record<
+const limits = z.object({
+  ...(Object.fromEntries(Object.keys(SANDBOX_LIMITS).map((name) => [name, count])) as Record<
     SandboxLimitName,
     typeof count
-  >,
-) satisfies z.ZodType<SandboxLimits>;
+  >),
+  /** Workers of earlier releases have only sandboxes in memory, and do not say so. */
+  storage: z.enum(SANDBOX_STORAGES).default("memory"),
+}) satisfies z.ZodType<SandboxLimits>;
 
 const teardown = z.object({
   reaped: z.boolean(),

@@ -47,6 +47,7 @@ export function setSandboxGauges(prometheus: Prometheus, counts: SandboxCounts |
   for (const kind of ["held", "most"] as const) {
     prometheus.set("sandboxes", { kind }, counts[kind].sandboxes);
     prometheus.set("sandboxMemory", { kind }, counts[kind].memoryBytes);
+    prometheus.set("sandboxDisks", { kind }, counts[kind].diskBytes);
   }
   prometheus.set("sandboxConnections", {}, counts.held.connections);
 }

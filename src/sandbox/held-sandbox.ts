@@ -39,9 +39,11 @@ export class SandboxesFullError extends SandboxError {
 export interface HoldLimits {
   readonly memoryBytes: number;
   readonly processes: number;
-  /** Bytes of all files that differ from the image. They are in memory, and count as memory as well. */
+  /** Bytes of all files that differ from the image. If these are in memory, they count as memory as well. */
   readonly diskBytes: number;
   readonly inodes: number;
+  /** Where these files are: in memory, or on the disk of the machine (launcher/disks.h). */
+  readonly storage: "memory" | "disk";
 }
 
 /** What a sandbox uses. */
@@ -201,12 +203,13 @@ class Connection {
 function full(frame: Frame): Frame {
   if (frame.name !== "FAILED") return frame;
   const entries = new Entries(frame);
-  const isFull =
-    ["sandboxes", "executions"].includes(entries.text("STEP_NAME")) && entries.int("STEP_ERRNO") === EAGAIN;
-  if (isFull) throw new SandboxesFullError(`no free place: all ${entries.text("STEP_NAME")} are taken`);
-  return frame;
+  const step = entries.text("STEP_NAME");
+  if (FULL[step] !== entries.int("STEP_ERRNO")) return frame;
+  const what = step === "disk" ? entries.text("STEP_OBJECT") : `all ${step} are taken`;
+  throw new SandboxesFullError(`no free place: ${what}`);
 }
-const EAGAIN = 11;
+/** The error number with which each step says that there is no room: EAGAIN, and for disks ENOSPC. */
+const FULL: Readonly<Record<string, number>> = { sandboxes: 11, executions: 11, disk: 28 };
 
 interface Waiting {
   readonly answer: Frame["name"];
@@ -746,6 +749,7 @@ export function encodeHold(limits: HoldLimits, account: number): FrameWriter {
     .int("HOLD_PROCESSES", limits.processes)
     .int("HOLD_DISK", limits.diskBytes)
     .int("HOLD_INODES", limits.inodes)
+    .int("HOLD_ON_DISK", limits.storage === "disk" ? 1 : 0)
     .int("HOLD_ACCOUNT", account);
 }
 

@@ -2,7 +2,7 @@
  * The frames and keys of the launcher's protocol. launcher/protocol.def describes each of them, and launcher/PROTOCOL.md how they are used.
  * A test compares this file with the output of `assay-launcher --describe`.
  */
-export const PROTOCOL_VERSION = 3;
+export const PROTOCOL_VERSION = 4;
 
 // generated: frames
 export const FRAMES = {
@@ -144,6 +144,7 @@ export const KEYS = {
   HOLD_PROCESSES: int(161, "HOLD"),
   HOLD_DISK: int(162, "HOLD"),
   HOLD_INODES: int(163, "HOLD"),
+  HOLD_ON_DISK: int(201, "HOLD"),
   HOLD_ACCOUNT: int(195, "HOLD"),
   TOKEN: bytes(164, "HELD"),
   HELD_CONTROL: bytes(165, "HELD", "many"),

@@ -45,6 +45,7 @@ export function linkStore({ db }: Database, transactions: Transactions, notifier
         sandboxes: capacity?.sandboxes ?? 0,
         memory_bytes: capacity?.memoryBytes ?? 0,
         cpus: capacity?.cpus ?? 0,
+        disk_bytes: capacity?.diskBytes ?? 0,
         snapshot_store: snapshotStore,
       };
       await transactions.run(async (trx) => {
@@ -78,7 +79,9 @@ export function linkStore({ db }: Database, transactions: Transactions, notifier
         address: row.address,
         isService: row.is_service === 1,
         capacity:
-          row.sandboxes > 0 ? { sandboxes: row.sandboxes, memoryBytes: row.memory_bytes, cpus: row.cpus } : null,
+          row.sandboxes > 0
+            ? { sandboxes: row.sandboxes, memoryBytes: row.memory_bytes, cpus: row.cpus, diskBytes: row.disk_bytes }
+            : null,
         snapshotStore: row.snapshot_store,
         untilMs: row.lease_until,
       }));

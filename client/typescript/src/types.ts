@@ -364,7 +364,7 @@ export interface ExecutionRequest {
    */
   cwd?: string;
   /**
-   * Environment variables of the execution, in addition to those of the sandbox: up to 20 with 32768 bytes, each with up to 16000. They are neither stored nor shown, because they can be secrets
+   * Environment variables of the execution, in addition to those of the sandbox: up to 20 with 32768 bytes, each with up to 16000. They can be secrets: they are never shown, and not stored
    */
   env?: {
     [k: string]: string;
@@ -1042,7 +1042,7 @@ export interface Metrics {
 
 export interface NewSandboxLimits {
   /**
-   * Memory of all programs and files together, from 67108864 to 4294967296; by default 536870912
+   * Memory of all programs, and of files in memory, together, from 67108864 to 4294967296; by default 536870912
    */
   memory_bytes?: number;
   /**
@@ -1050,11 +1050,15 @@ export interface NewSandboxLimits {
    */
   processes?: number;
   /**
-   * Bytes of all files that differ from the image, from 4194304 to 4294967296; by default 268435456
+   * Where the files are. `memory`: they count as memory, too. `disk`: the sandbox has a disk of its own, if the service permits that; by default `memory`
+   */
+  storage?: "memory" | "disk";
+  /**
+   * Bytes of all files that differ from the image. In memory: from 4194304 to 4294967296, by default 268435456. On a disk: one of 1073741824, 2147483648, 4294967296, 8589934592, 17179869184, by default 4294967296
    */
   disk_bytes?: number;
   /**
-   * Files and directories that differ from the image, from 256 to 65536; by default 32768
+   * Files and directories that differ from the image. In memory: from 256 to 65536, by default 32768. On a disk: one for each 16384 bytes, so it need not be given
    */
   inodes?: number;
   /**
@@ -1521,7 +1525,7 @@ export interface SandboxLastSnapshot {
 
 export interface SandboxLimits {
   /**
-   * Memory of all programs and files together
+   * Memory of all programs, and of files in memory, together
    */
   memory_bytes: number;
   /**
@@ -1529,7 +1533,11 @@ export interface SandboxLimits {
    */
   processes: number;
   /**
-   * Bytes of all files that differ from the image. They are in memory, and count there as well.
+   * Where the files are: in `memory`, where they count as well, or on a `disk` of the sandbox
+   */
+  storage: "memory" | "disk";
+  /**
+   * Bytes of all files that differ from the image
    */
   disk_bytes: number;
   /**
@@ -1597,7 +1605,7 @@ export interface SandboxRequest {
   idle_secs?: number;
   limits?: NewSandboxLimits;
   /**
-   * Environment variables of all executions: up to 20 with 32768 bytes, each with up to 16000. They are neither stored nor shown, because they can be secrets
+   * Environment variables of all executions: up to 20 with 32768 bytes, each with up to 16000. They can be secrets: they are never shown, and stored only encrypted, until the end of the sandbox
    */
   env?: {
     [k: string]: string;

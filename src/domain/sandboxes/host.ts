@@ -1,7 +1,7 @@
 import type { Caller } from "../submission.ts";
 import type { Execution, ExecutionRequest, SignalName } from "./execution.ts";
 import type { SandboxFiles } from "./files.ts";
-import type { Sandbox, SandboxRequest } from "./sandbox.ts";
+import { diskOf, type Sandbox, type SandboxLimits, SandboxRefused, type SandboxRequest } from "./sandbox.ts";
 import type { Snapshot } from "./snapshot.ts";
 import type { UsageSample } from "./usage.ts";
 
@@ -28,6 +28,14 @@ export interface SandboxCapacity {
   readonly memoryBytes: number;
   /** The largest `cpus` that a sandbox may ask for. */
   readonly cpus: number;
+  /** Of all disks together; 0: sandboxes have none. */
+  readonly diskBytes: number;
+}
+
+/** Why a process with this capacity can never have a sandbox with these limits, however few others it has; null if it can. */
+export function beyondCapacity(limits: SandboxLimits, { cpus, diskBytes }: SandboxCapacity): SandboxRefused | null {
+  if (limits.cpus > cpus) return new SandboxRefused("sandboxCpus", { most: cpus });
+  return diskOf(limits) > diskBytes ? new SandboxRefused("sandboxDisk", { most: diskBytes }) : null;
 }
 
 export interface SandboxHost {
@@ -37,7 +45,7 @@ export interface SandboxHost {
   /**
    * Creates a sandbox. It resolves when the sandbox runs and is durable. With an idempotency key that the caller has used for the same
    * request, it resolves with that sandbox, in whatever state.
-   * @throws SandboxRefused: sandboxesOff, sandboxCpus, sandboxQuota, sandboxesFull, idempotencyConflict, sandboxUnreachable; with `from`, also snapshotNotFound, snapshotElsewhere,
+   * @throws SandboxRefused: sandboxesOff, sandboxCpus, sandboxDisk, sandboxQuota, sandboxesFull, idempotencyConflict, sandboxUnreachable; with `from`, also snapshotNotFound, snapshotElsewhere,
    * snapshotDamaged, snapshotTooLarge, snapshotsFull.
    */
   create(request: SandboxRequest, caller: Caller, idempotencyKey: string | null): Promise<Sandbox>;

@@ -19,6 +19,7 @@ import {
   SANDBOX_END_REASON_NAMES,
   SANDBOX_LIMITS,
   SANDBOX_STATES,
+  SANDBOX_STORAGES,
   type Sandbox,
   type SandboxLimitName,
 } from "./sandbox.ts";
@@ -91,12 +92,17 @@ export const SANDBOX_FACTS = {
     ),
   },
   limits: {
-    [SANDBOX_LIMITS.memoryBytes.field]: limitFact("memoryBytes", "Memory of all programs and files together"),
-    [SANDBOX_LIMITS.processes.field]: limitFact("processes", "Processes and threads of all executions together"),
-    [SANDBOX_LIMITS.diskBytes.field]: limitFact(
-      "diskBytes",
-      "Bytes of all files that differ from the image. They are in memory, and count there as well.",
+    [SANDBOX_LIMITS.memoryBytes.field]: limitFact(
+      "memoryBytes",
+      "Memory of all programs, and of files in memory, together",
     ),
+    [SANDBOX_LIMITS.processes.field]: limitFact("processes", "Processes and threads of all executions together"),
+    storage: sandboxFact(
+      z.enum(SANDBOX_STORAGES),
+      ({ limits }) => limits.storage,
+      "Where the files are: in `memory`, where they count as well, or on a `disk` of the sandbox",
+    ),
+    [SANDBOX_LIMITS.diskBytes.field]: limitFact("diskBytes", "Bytes of all files that differ from the image"),
     [SANDBOX_LIMITS.inodes.field]: limitFact("inodes", "Files and directories that differ from the image"),
     [SANDBOX_LIMITS.cpus.field]: limitFact("cpus", "CPUs to which each execution is bound"),
   },

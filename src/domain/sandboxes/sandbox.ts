@@ -35,14 +35,32 @@ const GIB = 1024 * MIB;
 export const SANDBOX_LIMITS = {
   memoryBytes: { field: "memory_bytes", least: 64 * MIB, most: 4 * GIB, default: 512 * MIB },
   processes: { field: "processes", least: 8, most: 512, default: 256 },
-  /** The files are in memory: they count for `memoryBytes` as well. */
+  /** For files in memory, which count for `memoryBytes` as well. A disk has one of DISK_SIZES. */
   diskBytes: { field: "disk_bytes", least: 4 * MIB, most: 4 * GIB, default: 256 * MIB },
   inodes: { field: "inodes", least: 256, most: 65_536, default: 32_768 },
   /** To how many CPUs each execution is bound. A service can permit fewer than `most`. */
   cpus: { field: "cpus", least: 1, most: 64, default: 1 },
 } as const;
 export type SandboxLimitName = keyof typeof SANDBOX_LIMITS;
-export type SandboxLimits = Readonly<Record<SandboxLimitName, number>>;
+export type SandboxLimits = Readonly<Record<SandboxLimitName, number>> & { readonly storage: SandboxStorage };
+
+/** Where the files of a sandbox are: in memory, or on a disk of its own (launcher/disks.h). */
+export const SANDBOX_STORAGES = ["memory", "disk"] as const;
+export type SandboxStorage = (typeof SANDBOX_STORAGES)[number];
+
+/**
+ * The sizes that a disk can have, in bytes: setup/disks.sh makes a template for each. To free a file of many fragments is one call that no signal ends, and
+ * takes seconds for some GiB, so there are no larger ones.
+ */
+export const DISK_SIZES = [1, 2, 4, 8, 16].map((gib) => gib * GIB);
+export const DEFAULT_DISK_BYTES = 4 * GIB;
+/** A disk has one inode for so many bytes. */
+export const DISK_INODE_BYTES = 16_384;
+
+/** Bytes that the disk of a sandbox takes from the disk of its machine; 0: its files are in memory. */
+export function diskOf({ storage, diskBytes }: SandboxLimits): number {
+  return storage === "disk" ? diskBytes : 0;
+}
 
 /** The bounds of what else a request may set. */
 export const SANDBOX_BOUNDS = {
@@ -151,7 +169,15 @@ export function sandboxRequestHash({
 }: SandboxRequest): string {
   others satisfies Record<string, never>; // a new field must become part of the hash
   const sorted = (values: object) => Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1));
-  const fields = ["sandbox", sorted(limits), lifetimeSecs, idleSecs, sorted(env), sorted(metadata)];
+  const { storage, ...numbers } = limits;
+  const fields = [
+    "sandbox",
+    sorted(storage === "memory" ? numbers : limits),
+    lifetimeSecs,
+    idleSecs,
+    sorted(env),
+    sorted(metadata),
+  ];
   // The hash of a request without these fields is that of earlier releases.
   if (from !== null || onTimeout !== "end") fields.push(from ?? "", onTimeout);
   return createHash("sha256").update(JSON.stringify(fields), "utf8").digest("hex");
@@ -186,12 +212,14 @@ export interface SandboxRefusals {
   sandboxMoving: Record<string, never>;
   /** The request needs a sandbox that runs. */
   sandboxPaused: Record<string, never>;
-  /** The account has as many sandboxes, or as much of their memory, as its tier permits. */
-  sandboxQuota: { readonly what: "sandboxes" | "memory" | "executions"; readonly most: number };
+  /** The account has as many sandboxes, or as much of their memory or disks, as its tier permits. */
+  sandboxQuota: { readonly what: "sandboxes" | "memory" | "disks" | "executions"; readonly most: number };
   /** The machine has no room for another sandbox of this account now. */
   sandboxesFull: Record<string, never>;
   /** The operator permits an execution fewer CPUs. */
   sandboxCpus: { readonly most: number };
+  /** The operator permits smaller disks, or none: `most` is 0. */
+  sandboxDisk: { readonly most: number };
   /** The sandbox or the machine has no room for another execution or file request now. */
   executionsFull: Record<string, never>;
   executionNotFound: Record<string, never>;

@@ -1,8 +1,13 @@
 import type { AuditActor } from "../../domain/audit.ts";
+import {
+  SANDBOX_ALLOWANCE_NAMES,
+  SANDBOX_ALLOWANCES,
+  type SandboxAllowance,
+} from "../../domain/sandboxes/allowance.ts";
 import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Transactions } from "../database/transactions.ts";
-import type { SandboxAllowance, Tier } from "./types.ts";
+import type { Tier } from "./types.ts";
 
 export type TierStore = ReturnType<typeof tierStore>;
 
@@ -15,31 +20,28 @@ export function tierStore({ db }: Database, transactions: Transactions, now: () 
         name: row.name,
         requestsPerMinute: row.requests_per_minute,
         concurrency: row.concurrency,
-        sandboxes: row.sandboxes,
-        sandboxMemoryBytes: row.sandbox_memory_bytes,
-        executions: row.executions,
-        snapshots: row.snapshots,
-        snapshotBytes: row.snapshot_bytes,
+        ...(Object.fromEntries(
+          SANDBOX_ALLOWANCE_NAMES.map((of) => [of, row[SANDBOX_ALLOWANCES[of].column]]),
+        ) as SandboxAllowance),
       }));
     },
 
     /**
      * Creates a tier, or changes its limits, which then apply at once to the accounts of the tier. What is absent of the limits of
-     * sandboxes stays; a new tier has 10 sandboxes, 4 GiB, 16 executions, and 20 snapshots with 4 GiB.
+     * sandboxes stays; a new tier has 10 sandboxes with 4 GiB of memory and 16 GiB of disks, 16 executions, and 20 snapshots with 4 GiB.
      */
     async set(
       { name, requestsPerMinute, concurrency, ...allowance }: Tier & Partial<SandboxAllowance>,
       actor: AuditActor,
     ): Promise<void> {
-      const { sandboxes, sandboxMemoryBytes, executions, snapshots, snapshotBytes } = allowance;
       const limits = {
         requests_per_minute: requestsPerMinute,
         concurrency,
-        ...(sandboxes !== undefined && { sandboxes }),
-        ...(sandboxMemoryBytes !== undefined && { sandbox_memory_bytes: sandboxMemoryBytes }),
-        ...(executions !== undefined && { executions }),
-        ...(snapshots !== undefined && { snapshots }),
-        ...(snapshotBytes !== undefined && { snapshot_bytes: snapshotBytes }),
+        ...Object.fromEntries(
+          SANDBOX_ALLOWANCE_NAMES.flatMap((of) =>
+            allowance[of] === undefined ? [] : [[SANDBOX_ALLOWANCES[of].column, allowance[of]]],
+          ),
+        ),
       };
       await transactions.run(async (trx) => {
         await trx

@@ -85,18 +85,6 @@ export interface Tier {
   readonly concurrency: number;
 }
 
-/** What an account may have of sandboxes at the same time. */
-export interface SandboxAllowance {
-  readonly sandboxes: number;
-  /** The memory limits of all its sandboxes together. */
-  readonly sandboxMemoryBytes: number;
-  /** Executions and requests for files in all its sandboxes. */
-  readonly executions: number;
-  readonly snapshots: number;
-  /** The archives of all its snapshots together. */
-  readonly snapshotBytes: number;
-}
-
 export interface Project {
   readonly id: string;
   readonly accountId: string;

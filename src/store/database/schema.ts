@@ -307,6 +307,8 @@ export interface Schema {
     snapshot_store: string | null;
     announced_at: number;
     lease_until: number;
+    /** Bytes of all disks that the process can give its sandboxes; 0: they have none. */
+    disk_bytes: Generated<number>;
   };
   /** The input that clients give to submissions while they run. The end of a submission deletes its rows. */
   live_input: {
@@ -486,6 +488,8 @@ export interface Schema {
     kept_until: number | null;
     /** The service that waits for a process that claims the sandbox, or has waited; null if the service had the sandbox itself. */
     service_id: string | null;
+    /** Bytes of the disk of the sandbox; 0: its files are in memory. */
+    disk_bytes: Generated<number>;
   };
   /** Requests of the last minute that made the service send to webhook endpoints, and the deliveries that replays added. */
   sends: {
@@ -594,6 +598,8 @@ export interface Schema {
     executions: Generated<number>;
     snapshots: Generated<number>;
     snapshot_bytes: Generated<number>;
+    /** Bytes of the disks of all sandboxes of an account together. */
+    sandbox_disk_bytes: Generated<number>;
   };
   /** Ended submissions that the history has yet to count. The submissions themselves may have been deleted. */
   uncounted: {

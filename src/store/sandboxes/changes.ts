@@ -1,7 +1,7 @@
 import { type SelectQueryBuilder, sql, type Transaction } from "kysely";
 import { internalError, type Outcome } from "../../domain/outcome.ts";
 import { type Execution, restartedMessage } from "../../domain/sandboxes/execution.ts";
-import type { Sandbox } from "../../domain/sandboxes/sandbox.ts";
+import { diskOf, type Sandbox } from "../../domain/sandboxes/sandbox.ts";
 import { toExecutionRecord, toSandboxRecord } from "../../domain/sandboxes/sandbox-record.ts";
 import { encodeUsage } from "../../domain/sandboxes/usage.ts";
 import { isLive } from "../access/key-rows.ts";
@@ -76,7 +76,7 @@ export async function createSandbox(
     .selectFrom("api_keys")
     .innerJoin("accounts", "accounts.id", "api_keys.account_id")
     .innerJoin("tiers", "tiers.name", "accounts.tier")
-    .select(["revoked_at", "expires_at", "suspended_at", "sandboxes", "sandbox_memory_bytes", "executions"])
+    .select(["revoked_at", "expires_at", "suspended_at", ...QUOTA_COLUMNS])
     .where("api_keys.id", "=", keyId)
     .executeTakeFirst();
   if (!owner || !isLive(owner, nowMs)) return { kind: "revoked" };
@@ -93,11 +93,12 @@ export async function createSandbox(
   }
   if (onlyKnown) return { kind: "unknown" };
   const quota = toQuota(owner);
-  const { amount, bytes } = await trx
+  const { amount, bytes, disk } = await trx
     .selectFrom("sandboxes")
     .select((eb) => [
       eb.fn.countAll<number | string>().as("amount"),
       eb.fn.coalesce(eb.fn.sum<number | string>("memory_bytes"), sql.lit(0)).as("bytes"),
+      eb.fn.coalesce(eb.fn.sum<number | string>("disk_bytes"), sql.lit(0)).as("disk"),
     ])
     .where("account_id", "=", accountId)
     .where("ended_at", "is", null)
@@ -105,6 +106,9 @@ export async function createSandbox(
   if (Number(amount) >= quota.sandboxes) return { kind: "quota", what: "sandboxes", most: quota.sandboxes };
   if (Number(bytes) + sandbox.limits.memoryBytes > quota.memoryBytes)
     return { kind: "quota", what: "memory", most: quota.memoryBytes };
+  const added = diskOf(sandbox.limits);
+  if (added > 0 && Number(disk) + added > quota.diskBytes)
+    return { kind: "quota", what: "disks", most: quota.diskBytes };
   await trx
     .insertInto("sandboxes")
     .values({
@@ -118,10 +122,16 @@ export async function createSandbox(
   return { kind: "created", quota };
 }
 
-export function toQuota(tier: Pick<Row<"tiers">, "sandboxes" | "sandbox_memory_bytes" | "executions">): SandboxQuota {
+/** The columns of a tier of which a SandboxQuota is made. */
+export const QUOTA_COLUMNS = ["tiers.sandboxes", "sandbox_memory_bytes", "sandbox_disk_bytes", "executions"] as const;
+
+export function toQuota(
+  tier: Pick<Row<"tiers">, "sandboxes" | "sandbox_memory_bytes" | "sandbox_disk_bytes" | "executions">,
+): SandboxQuota {
   return {
     sandboxes: tier.sandboxes,
     memoryBytes: tier.sandbox_memory_bytes,
+    diskBytes: tier.sandbox_disk_bytes,
     executions: tier.executions,
   };
 }
@@ -221,7 +231,7 @@ export async function takeOverSandbox(
   const tier = await trx
     .selectFrom("accounts")
     .innerJoin("tiers", "tiers.name", "accounts.tier")
-    .select(["sandboxes", "sandbox_memory_bytes", "executions"])
+    .select(QUOTA_COLUMNS)
     .where("accounts.id", "=", row.account_id)
     .executeTakeFirstOrThrow();
   const executions = await trx

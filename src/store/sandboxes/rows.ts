@@ -1,5 +1,6 @@
 import type { Execution, ExecutionKind, ExecutionStatus } from "../../domain/sandboxes/execution.ts";
 import {
+  diskOf,
   type OnTimeout,
   SANDBOX_LIMITS,
   type Sandbox,
@@ -61,8 +62,8 @@ export function toSandbox(row: SandboxRow): Sandbox {
 }
 
 export function toLimits({ limits }: Pick<Row<"sandboxes">, "limits">): SandboxLimits {
-  // Sandboxes of earlier versions had no `cpus`, and one CPU for each execution.
-  return { cpus: SANDBOX_LIMITS.cpus.default, ...JSON.parse(limits) } as SandboxLimits;
+  // Sandboxes of earlier versions had no `cpus`, and one CPU for each execution, and no `storage`, and their files in memory.
+  return { cpus: SANDBOX_LIMITS.cpus.default, storage: "memory", ...JSON.parse(limits) } as SandboxLimits;
 }
 
 export function fromSandbox(sandbox: Sandbox) {
@@ -79,6 +80,7 @@ export function fromSandbox(sandbox: Sandbox) {
     lifetime_secs: sandbox.lifetimeSecs,
     idle_secs: sandbox.idleSecs,
     memory_bytes: sandbox.limits.memoryBytes,
+    disk_bytes: diskOf(sandbox.limits),
     limits: JSON.stringify(sandbox.limits),
     metadata: JSON.stringify(sandbox.metadata),
     worker_id: sandbox.worker,

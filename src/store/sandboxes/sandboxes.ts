@@ -15,6 +15,7 @@ import {
   type ExecutionEnd,
   endSandboxes,
   executionEnd,
+  QUOTA_COLUMNS,
   takeOverSandbox,
   toQuota,
 } from "./changes.ts";
@@ -154,7 +155,7 @@ export function sandboxStore(
           const tier = await trx
             .selectFrom("accounts")
             .innerJoin("tiers", "tiers.name", "accounts.tier")
-            .select(["sandboxes", "sandbox_memory_bytes", "executions"])
+            .select(QUOTA_COLUMNS)
             .where("accounts.id", "=", row.account_id)
             .executeTakeFirstOrThrow();
           return { sandbox: toSandbox(row), quota: toQuota(tier) };
@@ -251,14 +252,7 @@ export function sandboxStore(
           .selectFrom("sandboxes")
           .innerJoin("accounts", "accounts.id", "sandboxes.account_id")
           .innerJoin("tiers", "tiers.name", "accounts.tier")
-          .select([
-            "sandboxes.id",
-            "sandboxes.account_id",
-            "suspended_at",
-            "tiers.sandboxes",
-            "sandbox_memory_bytes",
-            "executions",
-          ])
+          .select(["sandboxes.id", "sandboxes.account_id", "suspended_at", ...QUOTA_COLUMNS])
           .where("worker_id", "=", worker)
           .where("ended_at", "is", null)
           .execute();

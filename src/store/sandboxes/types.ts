@@ -8,6 +8,8 @@ export interface SandboxQuota {
   readonly sandboxes: number;
   /** Memory of all of them together, by their limits. */
   readonly memoryBytes: number;
+  /** Disks of all of them together. */
+  readonly diskBytes: number;
   /** Executions and requests for files at the same time, in all of them. */
   readonly executions: number;
 }
@@ -27,7 +29,7 @@ export type Created =
   /** The idempotency key is known, with the same request. */
   | { readonly kind: "duplicate"; readonly sandbox: Sandbox }
   | { readonly kind: "conflict" }
-  | { readonly kind: "quota"; readonly what: "sandboxes" | "memory"; readonly most: number }
+  | { readonly kind: "quota"; readonly what: "sandboxes" | "memory" | "disks"; readonly most: number }
   /** `onlyKnown` is set, and there is no sandbox with the key. */
   | { readonly kind: "unknown" }
   | { readonly kind: "revoked" }

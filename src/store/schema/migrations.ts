@@ -33,6 +33,7 @@ import { snapshots } from "./migrations/0028-snapshots.ts";
 import { keptSandboxes } from "./migrations/0029-kept-sandboxes.ts";
 import { links } from "./migrations/0030-links.ts";
 import { sandboxUsage } from "./migrations/0031-sandbox-usage.ts";
+import { sandboxDisks } from "./migrations/0032-sandbox-disks.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
 
@@ -69,4 +70,5 @@ export const MIGRATIONS: readonly Migration[] = [
   keptSandboxes,
   links,
   sandboxUsage,
+  sandboxDisks,
 ];

@@ -294,6 +294,7 @@ create table links (
   snapshot_store text,
   announced_at bigint not null,
   lease_until bigint not null,
+  disk_bytes bigint not null default 0,
   constraint links_pkey PRIMARY KEY (id)
 );
 create table live_input (
@@ -459,6 +460,7 @@ create table sandboxes (
   kept bytea,
   kept_until bigint,
   service_id text,
+  disk_bytes bigint not null default 0,
   constraint sandboxes_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint sandboxes_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
   constraint sandboxes_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
@@ -581,6 +583,7 @@ create table tiers (
   executions integer not null default 16,
   snapshots integer not null default 20,
   snapshot_bytes bigint not null default '4294967296'::bigint,
+  sandbox_disk_bytes bigint not null default '17179869184'::bigint,
   constraint tiers_pkey PRIMARY KEY (name)
 );
 create table uncounted (

@@ -264,7 +264,8 @@ CREATE TABLE "links" (
   "cpus" integer not null,
   "snapshot_store" text,
   "announced_at" bigint not null,
-  "lease_until" bigint not null
+  "lease_until" bigint not null,
+  "disk_bytes" bigint default 0 not null
 );
 CREATE TABLE "live_input" (
   "submission_seq" bigint not null references "submissions" ("seq") on delete cascade,
@@ -403,6 +404,7 @@ CREATE TABLE "sandboxes" (
   "kept" blob,
   "kept_until" bigint,
   "service_id" text,
+  "disk_bytes" bigint default 0 not null,
   constraint "sandboxes_idempotency" unique ("account_id", "idempotency_key")
 );
 CREATE INDEX "sandboxes_account" on "sandboxes" ("account_id", "seq");
@@ -502,7 +504,8 @@ CREATE TABLE "tiers" (
   "sandbox_memory_bytes" bigint default 4294967296 not null,
   "executions" integer default 16 not null,
   "snapshots" integer default 20 not null,
-  "snapshot_bytes" bigint default 4294967296 not null
+  "snapshot_bytes" bigint default 4294967296 not null,
+  "sandbox_disk_bytes" bigint default 17179869184 not null
 );
 CREATE TABLE "uncounted" (
   "submission_seq" integer primary key,

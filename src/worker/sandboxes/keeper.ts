@@ -2,11 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { type Meter, secondsSince } from "../../domain/meter.ts";
 import { FileError } from "../../domain/sandboxes/files.ts";
-import type { SandboxHandle, SandboxHost } from "../../domain/sandboxes/host.ts";
+import { beyondCapacity, type SandboxHandle, type SandboxHost } from "../../domain/sandboxes/host.ts";
 import {
+  diskOf,
   newSandbox,
   type Sandbox,
   type SandboxEndReason,
+  type SandboxLimits,
   SandboxRefused,
   type SandboxRequest,
   sandboxRequestHash,
@@ -115,6 +117,7 @@ export class SandboxKeeper implements SandboxHost {
   readonly #accounts = new Map<string, AccountUse>();
   readonly #places: Budget;
   readonly #memory: Budget;
+  readonly #disks: Budget;
   readonly #connections: Budget;
   readonly #buffers: Budget;
   readonly #ticking: NodeJS.Timeout;
@@ -127,10 +130,11 @@ export class SandboxKeeper implements SandboxHost {
   private constructor(options: SandboxKeeperOptions) {
     this.#options = options;
     this.capacity = options.capacity;
-    const { sandboxes, memoryBytes } = options.capacity;
+    const { sandboxes, memoryBytes, diskBytes } = options.capacity;
     const shared = { perOwner: "shared", firstIfFree: true } as const;
     this.#places = new Budget({ total: sandboxes, ...shared });
     this.#memory = new Budget({ total: memoryBytes, ...shared });
+    this.#disks = new Budget({ total: diskBytes, ...shared });
     this.#connections = new Budget({
       total: Math.min(Math.max(CONNECTIONS_PER_SANDBOX * sandboxes, LEAST_CONNECTIONS), MOST_CONNECTIONS),
       ...shared,
@@ -153,6 +157,7 @@ export class SandboxKeeper implements SandboxHost {
     const held = {
       sandboxes: this.#places.held,
       memoryBytes: this.#memory.held,
+      diskBytes: this.#disks.held,
       connections: this.#connections.held,
     };
     return { held, most: this.capacity };
@@ -168,14 +173,14 @@ export class SandboxKeeper implements SandboxHost {
 
   async #create(request: SandboxRequest, caller: Caller, idempotencyKey: string | null): Promise<Sandbox> {
     if (this.#isStopping) throw new SandboxRefused("sandboxesOff");
-    const { cpus } = this.capacity;
-    if (request.limits.cpus > cpus) throw new SandboxRefused("sandboxCpus", { most: cpus });
+    const refusal = beyondCapacity(request.limits, this.capacity);
+    if (refusal) throw refusal;
     const { store, worker, leaseMs, meter } = this.#options;
     const startedAt = performance.now();
     // A request whose snapshot has been removed since can still be one that is repeated.
     const from = request.from === null ? null : await this.#source(request.from, caller, idempotencyKey !== null);
     const idempotency = idempotencyKey ? { key: idempotencyKey, requestHash: sandboxRequestHash(request) } : null;
-    const release = from === "unknown" ? undefined : this.#reserve(caller.accountId, request.limits.memoryBytes);
+    const release = from === "unknown" ? undefined : this.#reserve(caller.accountId, request.limits);
     const sandbox = newSandbox(request, caller, worker, Date.now());
     let isKept = false;
     try {
@@ -260,7 +265,7 @@ export class SandboxKeeper implements SandboxHost {
     if (!taken) return; // it has ended, or another process has it
     const { sandbox, quota, executions: earlier } = taken;
     let box: HeldBox | null = null;
-    const release = this.#hold(accountId, limits.memoryBytes);
+    const release = this.#hold(accountId, limits);
     try {
       if (!release) throw new Error("this process may have fewer sandboxes than the earlier one");
       const { token, env } = JSON.parse(sealer.open(id, sealed)) as Secrets;
@@ -289,8 +294,8 @@ export class SandboxKeeper implements SandboxHost {
     const { store, worker, leaseMs } = this.#options;
     if (this.#isStopping || services.length === 0) return;
     for (const { id, accountId, limits } of await store.sandboxes.waiting(services, this.snapshotStore)) {
-      if (limits.cpus > this.capacity.cpus) continue;
-      const release = this.#isStopping ? undefined : this.#reserve(accountId, limits.memoryBytes);
+      if (beyondCapacity(limits, this.capacity)) continue;
+      const release = this.#isStopping ? undefined : this.#reserve(accountId, limits);
       if (!release) continue; // another account, or one that needs less memory, can have room
       // Known before the claim is: the service can hear of it, and ask, before the answer of the database arrives here.
       const expected = this.#expect(id, accountId);
@@ -383,11 +388,22 @@ export class SandboxKeeper implements SandboxHost {
       .catch((error: unknown) => log.error({ err: error }, "it was not stored that sandboxes were left"));
   }
 
-  /** A place and memory that an account has already, whatever its share would be now; undefined if this process may not have so much. */
-  #hold(accountId: string, memoryBytes: number): Release | undefined {
-    const { sandboxes, memoryBytes: most } = this.capacity;
-    if (this.#places.held >= sandboxes || this.#memory.held + memoryBytes > most) return undefined;
-    return this.#released([this.#places.hold(accountId, 1), this.#memory.hold(accountId, memoryBytes)]);
+  /** A place, memory and a disk that an account has already, whatever its share would be now; undefined if this process may not have so much. */
+  #hold(accountId: string, limits: SandboxLimits): Release | undefined {
+    const needs = this.#needs(limits);
+    if (needs.some(([budget, amount, most]) => budget.held + amount > most)) return undefined;
+    return this.#released(needs.map(([budget, amount]) => budget.hold(accountId, amount)));
+  }
+
+  /** What a sandbox takes of each budget, which has so much in total. */
+  #needs(limits: SandboxLimits): (readonly [budget: Budget, amount: number, most: number])[] {
+    const { sandboxes, memoryBytes, diskBytes } = this.capacity;
+    const disk = diskOf(limits);
+    return [
+      [this.#places, 1, sandboxes],
+      [this.#memory, limits.memoryBytes, memoryBytes],
+      ...(disk > 0 ? ([[this.#disks, disk, diskBytes]] as const) : []),
+    ];
   }
 
   #released(held: readonly Release[]): Release {
@@ -397,15 +413,18 @@ export class SandboxKeeper implements SandboxHost {
     };
   }
 
-  /** A place and memory for a sandbox of the account; undefined if there is none for it now. */
-  #reserve(accountId: string, memoryBytes: number): Release | undefined {
-    const place = this.#places.take(accountId, 1);
-    const memory = place && this.#memory.take(accountId, memoryBytes);
-    if (!memory) {
-      place?.();
-      return undefined;
+  /** A place, memory and a disk for a sandbox of the account; undefined if there is none for it now. */
+  #reserve(accountId: string, limits: SandboxLimits): Release | undefined {
+    const taken: Release[] = [];
+    for (const [budget, amount] of this.#needs(limits)) {
+      const release = budget.take(accountId, amount);
+      if (!release) {
+        for (const one of taken) one();
+        return undefined;
+      }
+      taken.push(release);
     }
-    return this.#released([place, memory]);
+    return this.#released(taken);
   }
 
   async #refusedOrKnown(created: Exclude<Created, { kind: "created" }>, worker: string): Promise<Sandbox> {

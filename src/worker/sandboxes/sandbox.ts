@@ -530,6 +530,7 @@ export class LivingSandbox implements SandboxHandle {
    * together afterwards: the last look is always later than the last kill.
    */
   async #endIfFull(): Promise<void> {
+    if (this.#sandbox.limits.storage === "disk") return; // its files need no memory that the kernel cannot take back
     this.#mustLook = true;
     if (this.#isLooking) return;
     this.#isLooking = true;

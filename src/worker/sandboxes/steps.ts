@@ -2,7 +2,7 @@ import type { Language } from "../../domain/language.ts";
 import type { Limits, RequestedLimits } from "../../domain/limits.ts";
 import { lowered } from "../../domain/program-options.ts";
 import { directoryOf, EXECUTION_BOUNDS, type ExecutionRequest, HOME } from "../../domain/sandboxes/execution.ts";
-import type { SandboxLimits } from "../../domain/sandboxes/sandbox.ts";
+import { diskOf, type SandboxLimits } from "../../domain/sandboxes/sandbox.ts";
 import type { BoxStep } from "./engine.ts";
 
 /** The environment of every execution. What the sandbox and the request add replaces it. */
@@ -55,7 +55,7 @@ export function limitsOf(sandbox: SandboxLimits, requested: RequestedLimits, isL
     cpus: sandbox.cpus,
     memoryBytes: sandbox.memoryBytes,
     processes: sandbox.processes,
-    fileBytes: 1024 * MIB,
+    fileBytes: Math.max(1024 * MIB, diskOf(sandbox)),
     openFiles: 1024,
     addressSpaceBytes: null,
     stackBytes: Math.min(8 * MIB, Math.floor(sandbox.memoryBytes / 2)),

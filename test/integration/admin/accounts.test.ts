@@ -73,6 +73,7 @@ onEachDatabase((temporaryStore) => {
     const allowance = {
       sandboxes: 10,
       sandboxMemoryBytes: 4_294_967_296,
+      sandboxDiskBytes: 16 * 2 ** 30,
       executions: 16,
       snapshots: 20,
       snapshotBytes: 4 * 2 ** 30,

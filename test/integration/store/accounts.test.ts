@@ -6,6 +6,7 @@ import { addKey, onEachDatabase, START_MS } from "../../support/store/temporary.
 const SANDBOX_ALLOWANCE = {
   sandboxes: 10,
   sandboxMemoryBytes: 4_294_967_296,
+  sandboxDiskBytes: 16 * 2 ** 30,
   executions: 16,
   snapshots: 20,
   snapshotBytes: 4 * 2 ** 30,

@@ -8,6 +8,7 @@ import {
   type Sandbox,
   type SandboxEvidence,
   type SandboxRequest,
+  type SandboxStorage,
   sandboxRequestHash,
 } from "../../../src/domain/sandboxes/sandbox.ts";
 import type { Store } from "../../../src/store/store.ts";
@@ -18,6 +19,7 @@ import { ACTOR, addEndpoint, addProject, deliveryBudget } from "../../support/we
 type Key = Awaited<ReturnType<typeof addKey>>;
 
 const MIB = 1_048_576;
+const GIB = 1024 * MIB;
 const EVIDENCE: SandboxEvidence = { controls: ["seccomp_filter"], controlsMissing: [], teardown: null };
 
 interface Options extends Partial<SandboxRequest> {
@@ -114,8 +116,25 @@ onEachDatabase((temporaryStore) => {
     const last = await create(store, key, fits);
     assert.deepEqual(last, {
       kind: "created",
-      quota: { sandboxes: 3, memoryBytes: 1024 * MIB, executions: 16 },
+      quota: { sandboxes: 3, memoryBytes: 1024 * MIB, diskBytes: 16_384 * MIB, executions: 16 },
     });
+  });
+
+  test("an account has as much of disks as its tier permits, and files in memory are none", async (t) => {
+    const { store } = await temporaryStore(t);
+    const tier = { name: "beta", requestsPerMinute: 60, concurrency: 10, sandboxDiskBytes: 5 * GIB };
+    await store.tiers.set(tier, "test");
+    const key = await addKey(store, "one");
+    const on = (storage: SandboxStorage, diskBytes: number) => ({
+      limits: { ...sandboxRequest().limits, storage, diskBytes },
+    });
+    const first = await running(store, key, on("disk", 4 * GIB));
+    assert.deepEqual([first.limits.storage, first.limits.diskBytes], ["disk", 4 * GIB]);
+    assert.deepEqual(await create(store, key, on("disk", 2 * GIB)), { kind: "quota", what: "disks", most: 5 * GIB });
+    for (const fits of [on("disk", GIB), on("memory", 4 * GIB)])
+      assert.equal((await create(store, key, fits)).kind, "created");
+    await store.sandboxes.end(first.id, "here", { reason: "client", endedAtMs: START_MS, evidence: null });
+    assert.equal((await create(store, key, on("disk", 4 * GIB))).kind, "created");
   });
 
   test("an idempotency key creates one sandbox, also while there is no room, and refuses another request", async (t) => {

@@ -291,12 +291,12 @@ test("a box that lacks a control is removed, and its sandbox ends as failed", as
     sandboxes.map(({ state, endReason }) => [state, endReason]),
     [["ended", "failed"]],
   );
-  assert.deepEqual(keeper.counts().held, { sandboxes: 0, memoryBytes: 0, connections: 0 });
+  assert.deepEqual(keeper.counts().held, { sandboxes: 0, memoryBytes: 0, diskBytes: 0, connections: 0 });
 });
 
 test("accounts share a full machine, and what an ended sandbox held is free again", async (t) => {
   const { create, keeper, store, handle } = await started(t, {
-    capacity: { sandboxes: 8, memoryBytes: 2048 * MIB, cpus: 2 },
+    capacity: { sandboxes: 8, memoryBytes: 2048 * MIB, cpus: 2, diskBytes: 0 },
   });
   const other = await addKey(store, "two");
   const limits = { ...sandboxRequest().limits, memoryBytes: 512 * MIB };
@@ -304,13 +304,15 @@ test("accounts share a full machine, and what an ended sandbox held is free agai
   await assert.rejects(create({ limits }), refusedAs("sandboxesFull"));
   await create({ limits }, null, other);
   await assert.rejects(create({ limits }, null, other), refusedAs("sandboxesFull"));
-  assert.deepEqual(keeper.counts().held, { sandboxes: 3, memoryBytes: 1536 * MIB, connections: 0 });
+  assert.deepEqual(keeper.counts().held, { sandboxes: 3, memoryBytes: 1536 * MIB, diskBytes: 0, connections: 0 });
   for (const one of mine) await (await handle(one)).end();
   await create({ limits }, null, other);
 });
 
 test("an idempotency key returns its sandbox, also while its box is made and when there is no room", async (t) => {
-  const { create, keeper } = await started(t, { capacity: { sandboxes: 1, memoryBytes: 512 * MIB, cpus: 2 } });
+  const { create, keeper } = await started(t, {
+    capacity: { sandboxes: 1, memoryBytes: 512 * MIB, cpus: 2, diskBytes: 0 },
+  });
   const id = randomUUID();
   const all = await Promise.all([create({}, id), create({}, id).catch((error: unknown) => error)]);
   const again = await create({}, id);
@@ -459,7 +461,7 @@ test("the next process takes sandboxes over, with their environment, numbers, cl
     engine,
     store,
     worker: "next",
-    capacity: { sandboxes: 8, memoryBytes: 4096 * MIB, cpus: 1 },
+    capacity: { sandboxes: 8, memoryBytes: 4096 * MIB, cpus: 1, diskBytes: 0 },
   });
   await next.takeOver();
   assert.deepEqual([next.counts().held.sandboxes, next.counts().held.memoryBytes], [2, 1024 * MIB]);
@@ -523,7 +525,7 @@ test("what cannot be taken over ends: another launcher, a lost box, another key,
       store,
       worker: "a",
       sealer: keySealer(randomBytes(32)),
-      capacity: { sandboxes: 0, memoryBytes: 0, cpus: 1 },
+      capacity: { sandboxes: 0, memoryBytes: 0, cpus: 1, diskBytes: 0 },
     }),
     keeperOf(t, { engine, store, worker: "b" }),
   ];

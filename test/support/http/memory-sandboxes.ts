@@ -32,7 +32,7 @@ const WORKER = "memory";
  * file. `echo TEXT` writes and ends; `cat` writes its input; everything else waits for a signal.
  */
 export class MemorySandboxes implements SandboxHost {
-  readonly capacity = { sandboxes: 8, memoryBytes: 8 * 2 ** 30, cpus: 2 };
+  readonly capacity = { sandboxes: 8, memoryBytes: 8 * 2 ** 30, cpus: 2, diskBytes: 0 };
   /** What a call of a handle refuses with, if a test sets it. */
   refuses: SandboxRefused | null = null;
   /** How many requests and readers use a sandbox now. */

@@ -24,6 +24,8 @@ export interface LauncherOptions {
   /** Sandboxes at most; default: 0. They may use `sandboxMemory` bytes together, by default 2 GiB. */
   readonly sandboxes?: number;
   readonly sandboxMemory?: number;
+  /** The directory of the templates for disks of sandboxes, and how many bytes all disks may have together; absent: sandboxes have none. */
+  readonly disks?: { readonly directory: string; readonly bytes: number };
   /** How long a kept sandbox waits for another client, in seconds; default: that of the launcher. */
   readonly keepSeconds?: number;
   /** Whether sandboxes have sockets on their loopback interface; yes by default. */
@@ -92,6 +94,9 @@ export async function startLauncher(options: LauncherOptions = {}): Promise<Laun
           "--sandbox-memory",
           String(options.sandboxMemory ?? 2 * 1024 ** 3),
           ...(options.loopback === false ? [] : ["--loopback"]),
+          ...(options.disks
+            ? ["--sandbox-disks", options.disks.directory, "--sandbox-disk", String(options.disks.bytes)]
+            : []),
         ]
       : []),
     ...(options.keepSeconds === undefined ? [] : ["--keep-seconds", String(options.keepSeconds)]),

@@ -13,7 +13,13 @@ import type { Launcher } from "./launcher.ts";
 
 const MiB = 1 << 20;
 
-export const SANDBOX: HoldLimits = { memoryBytes: 256 * MiB, processes: 128, diskBytes: 64 * MiB, inodes: 4096 };
+export const SANDBOX: HoldLimits = {
+  memoryBytes: 256 * MiB,
+  processes: 128,
+  diskBytes: 64 * MiB,
+  inodes: 4096,
+  storage: "memory",
+};
 const ENV = { PATH: "/home/user/.local/bin:/usr/local/bin:/usr/bin:/bin", HOME: "/home/user", LANG: "C.UTF-8" };
 const LIMITS: Limits = {
   wallMs: 60_000 * PATIENCE,

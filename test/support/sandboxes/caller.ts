@@ -30,7 +30,7 @@ export function sandboxRequest(changes: Partial<SandboxRequest> = {}): SandboxRe
     Object.entries(SANDBOX_LIMITS).map(([name, limit]) => [name, limit.default]),
   ) as Record<SandboxLimitName, number>;
   return {
-    limits,
+    limits: { ...limits, storage: "memory" },
     lifetimeSecs: SANDBOX_BOUNDS.lifetimeSecs.default,
     idleSecs: SANDBOX_BOUNDS.idleSecs.default,
     env: {},

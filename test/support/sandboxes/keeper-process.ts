@@ -48,7 +48,7 @@ async function main(settings: KeeperSettings): Promise<void> {
     log,
     sealer: keySealer(Buffer.alloc(32, 1)), // the same in each process
     leaseMs: 20_000,
-    capacity: { sandboxes: 4 * sandboxes, memoryBytes: 4 * sandboxes * 256 * 1_048_576, cpus: 1 },
+    capacity: { sandboxes: 4 * sandboxes, memoryBytes: 4 * sandboxes * 256 * 1_048_576, cpus: 1, diskBytes: 0 },
   });
   await keeper.takeOver();
   const sweeper = await SandboxSweeper.start({ store, leaseMs: 20_000, worker, log });

@@ -61,6 +61,7 @@ const BODIES: Readonly<Record<string, readonly Entry[]>> = {
     ["HOLD_PROCESSES", 64],
     ["HOLD_DISK", 1 << 26],
     ["HOLD_INODES", 4096],
+    ["HOLD_ON_DISK", 0],
     ["HOLD_ACCOUNT", 7],
   ],
   "67-hold-of-nothing": [
@@ -68,6 +69,7 @@ const BODIES: Readonly<Record<string, readonly Entry[]>> = {
     ["HOLD_PROCESSES", 64],
     ["HOLD_DISK", 1 << 26],
     ["HOLD_INODES", 4096],
+    ["HOLD_ON_DISK", 0],
     ["HOLD_ACCOUNT", 7],
   ],
   "54-directory-with-data": [...PLAIN, ...files("a"), ["FILE_MODES", Buffer.from([0xed, 0x41])]],

@@ -121,6 +121,7 @@ describe("a kept sandbox", () => {
       entry("HOLD_PROCESSES", 32),
       entry("HOLD_DISK", 16 << 20),
       entry("HOLD_INODES", 1024),
+      entry("HOLD_ON_DISK", 0),
       entry("HOLD_ACCOUNT", 7),
     ];
     raw.send(frame(FRAMES.HOLD, Buffer.concat(limits)));

@@ -45,7 +45,7 @@ async function start(t: TestContext): Promise<Service> {
         store,
         engine: sandboxesOf(launcher.socket),
         languages: someLanguages(LANGUAGES),
-        capacity: { sandboxes: 4, memoryBytes: 2048 * MIB, cpus: 2 },
+        capacity: { sandboxes: 4, memoryBytes: 2048 * MIB, cpus: 2, diskBytes: 0 },
       }),
   });
   const agent = await running.key({ profiles: ["agent"] });

@@ -27,7 +27,7 @@ before(async () => {
     store: temporary.store,
     engine: sandboxesOf(launcher.socket),
     languages: someLanguages(["python", "c"]),
-    capacity: { sandboxes: 4, memoryBytes: 2048 * MIB, cpus: 2 },
+    capacity: { sandboxes: 4, memoryBytes: 2048 * MIB, cpus: 2, diskBytes: 0 },
   });
 });
 

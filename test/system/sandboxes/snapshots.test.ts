@@ -17,15 +17,25 @@ import { sandboxesOf } from "../../../src/sandbox/held-sandbox.ts";
 import type { SandboxKeeper } from "../../../src/worker/sandboxes/keeper.ts";
 import { SnapshotStore } from "../../../src/worker/sandboxes/snapshot-store.ts";
 import { Snapshots } from "../../../src/worker/sandboxes/snapshots.ts";
+import { type DiskDirectory, diskDirectory, NO_DISKS } from "../../support/launcher/disks.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { callerOf, sandboxRequest, shellRequest } from "../../support/sandboxes/caller.ts";
 import { newKeeper, untilOutput } from "../../support/sandboxes/keeper.ts";
 import { addKey, type Temporary, temporaryStore } from "../../support/store/temporary.ts";
 
 const MIB = 1_048_576;
-const LIMITS = { memoryBytes: 256 * MIB, diskBytes: 128 * MIB, inodes: 8_192, processes: 64, cpus: 1 };
+const GIB = 1024 * MIB;
+const LIMITS = {
+  memoryBytes: 256 * MIB,
+  diskBytes: 128 * MIB,
+  inodes: 8_192,
+  processes: 64,
+  cpus: 1,
+  storage: "memory",
+} as const;
 
 let launcher: Launcher;
+let disks: DiskDirectory | undefined;
 let temporary: Temporary;
 let directory: string;
 let store: SnapshotStore;
@@ -34,7 +44,12 @@ let keeper: SandboxKeeper;
 let key: Awaited<ReturnType<typeof addKey>>;
 
 before(async () => {
-  launcher = await startLauncher({ sandboxes: 8, sandboxMemory: 4096 * MIB });
+  if (!NO_DISKS) disks = diskDirectory(4 * GIB);
+  launcher = await startLauncher({
+    sandboxes: 8,
+    sandboxMemory: 4096 * MIB,
+    ...(disks && { disks: { directory: disks.directory, bytes: 4 * GIB } }),
+  });
   temporary = await temporaryStore();
   temporary.clock.nowMs = Date.now();
   key = await addKey(temporary.store, "one");
@@ -49,7 +64,7 @@ before(async () => {
   keeper = newKeeper({
     store: temporary.store,
     engine: sandboxesOf(launcher.socket),
-    capacity: { sandboxes: 8, memoryBytes: 4096 * MIB, cpus: 1 },
+    capacity: { sandboxes: 8, memoryBytes: 4096 * MIB, cpus: 1, diskBytes: disks ? 4 * GIB : 0 },
     snapshots,
   });
 });
@@ -59,6 +74,7 @@ after(async () => {
   await temporary.dispose();
   rmSync(directory, { recursive: true });
   assert.equal(await launcher.stop(), 0, launcher.stderr());
+  disks?.remove();
 });
 
 async function create(changes: Partial<SandboxRequest> = {}, owner = key): Promise<SandboxHandle> {
@@ -101,6 +117,27 @@ test("a sandbox and any number of new ones have the same files, and each goes it
   assert.deepEqual(archives(), [snapshot.id]);
   await remove(snapshot.id);
   assert.deepEqual(archives(), []);
+});
+
+test("files move between disks and memory by snapshots", { skip: NO_DISKS }, async () => {
+  const onDisk = { ...LIMITS, storage: "disk", diskBytes: GIB, inodes: 65_536 } as const;
+  const first = await create({ limits: onDisk });
+  await run(
+    first,
+    "mkdir -p a/b && head -c 5000000 /dev/urandom > a/big && ln a/big /tmp/hard && sha256sum a/big > sum",
+  );
+  const snapshot = await take(first);
+  const limits = [LIMITS, onDisk];
+  const copies = await Promise.all(limits.map((one) => create({ from: snapshot.id, limits: one })));
+  for (const [at, copy] of copies.entries()) {
+    assert.equal(copy.sandbox.limits.storage, limits[at]?.storage);
+    assert.equal(await run(copy, "sha256sum --status -c sum && stat -c %h a/big && ls a"), "2\nb\nbig\n");
+    const { sha256, id } = await take(copy);
+    assert.equal(sha256, snapshot.sha256);
+    await remove(id);
+  }
+  await Promise.all([first, ...copies].map((one) => one.end()));
+  await remove(snapshot.id);
 });
 
 test("programs go on after a snapshot, and requests wait for its end", async () => {

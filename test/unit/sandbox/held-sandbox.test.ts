@@ -10,7 +10,7 @@ import { PROTOCOL_VERSION } from "../../../src/sandbox/protocol.ts";
 import { encodeRaw, type Frame, FrameReader, FrameWriter } from "../../../src/sandbox/wire.ts";
 import { execution } from "../../support/launcher/sandbox.ts";
 
-const LIMITS = { memoryBytes: 1 << 28, processes: 64, diskBytes: 1 << 26, inodes: 4096 };
+const LIMITS = { memoryBytes: 1 << 28, processes: 64, diskBytes: 1 << 26, inodes: 4096, storage: "memory" } as const;
 const TOKEN = "0123456789abcdef".repeat(2);
 
 const directory = mkdtempSync(join(tmpdir(), "assay-held-"));

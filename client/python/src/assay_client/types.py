@@ -266,7 +266,7 @@ class ExecutionRequest(TypedDict):
     open_input: NotRequired[bool]
     # The directory in which it starts, by default /home/user
     cwd: NotRequired[str]
-    # Environment variables of the execution, in addition to those of the sandbox: up to 20 with 32768 bytes, each with up to 16000. They are neither stored nor shown, because they can be secrets
+    # Environment variables of the execution, in addition to those of the sandbox: up to 20 with 32768 bytes, each with up to 16000. They can be secrets: they are never shown, and not stored
     env: NotRequired[dict[str, str]]
     limits: NotRequired[RunLimits]
     # Whether processes that the program leaves go on. The response does not wait for its end
@@ -702,13 +702,15 @@ class Metrics(TypedDict):
 
 
 class NewSandboxLimits(TypedDict):
-    # Memory of all programs and files together, from 67108864 to 4294967296; by default 536870912
+    # Memory of all programs, and of files in memory, together, from 67108864 to 4294967296; by default 536870912
     memory_bytes: NotRequired[int]
     # Processes and threads of all executions together, from 8 to 512; by default 256
     processes: NotRequired[int]
-    # Bytes of all files that differ from the image, from 4194304 to 4294967296; by default 268435456
+    # Where the files are. `memory`: they count as memory, too. `disk`: the sandbox has a disk of its own, if the service permits that; by default `memory`
+    storage: NotRequired[Literal["memory", "disk"]]
+    # Bytes of all files that differ from the image. In memory: from 4194304 to 4294967296, by default 268435456. On a disk: one of 1073741824, 2147483648, 4294967296, 8589934592, 17179869184, by default 4294967296
     disk_bytes: NotRequired[int]
-    # Files and directories that differ from the image, from 256 to 65536; by default 32768
+    # Files and directories that differ from the image. In memory: from 256 to 65536, by default 32768. On a disk: one for each 16384 bytes, so it need not be given
     inodes: NotRequired[int]
     # CPUs to which each execution is bound; a service can permit fewer, from 1 to 64; by default 1
     cpus: NotRequired[int]
@@ -1017,11 +1019,13 @@ class SandboxLastSnapshot(TypedDict):
 
 
 class SandboxLimits(TypedDict):
-    # Memory of all programs and files together
+    # Memory of all programs, and of files in memory, together
     memory_bytes: int
     # Processes and threads of all executions together
     processes: int
-    # Bytes of all files that differ from the image. They are in memory, and count there as well.
+    # Where the files are: in `memory`, where they count as well, or on a `disk` of the sandbox
+    storage: Literal["memory", "disk"]
+    # Bytes of all files that differ from the image
     disk_bytes: int
     # Files and directories that differ from the image
     inodes: int
@@ -1061,7 +1065,7 @@ SandboxRequest = TypedDict(
         # How long the sandbox lives without any request or reader while its programs use less than 1 % of a CPU; by default 600 s
         "idle_secs": "NotRequired[int]",
         "limits": "NotRequired[NewSandboxLimits]",
-        # Environment variables of all executions: up to 20 with 32768 bytes, each with up to 16000. They are neither stored nor shown, because they can be secrets
+        # Environment variables of all executions: up to 20 with 32768 bytes, each with up to 16000. They can be secrets: they are never shown, and stored only encrypted, until the end of the sandbox
         "env": "NotRequired[dict[str, str]]",
         # Names and values by which the client finds its sandboxes: up to 32, with names of up to 64 and values of up to 512 characters, together up to 4096 bytes
         "metadata": "NotRequired[dict[str, str]]",

@@ -10,9 +10,13 @@ import {
 import type { FileInfo } from "../../../domain/sandboxes/files.ts";
 import type { SandboxMeasurement } from "../../../domain/sandboxes/host.ts";
 import {
+  DEFAULT_DISK_BYTES,
+  DISK_INODE_BYTES,
+  DISK_SIZES,
   ON_TIMEOUT,
   SANDBOX_BOUNDS,
   SANDBOX_LIMITS,
+  SANDBOX_STORAGES,
   type SandboxLimitName,
 } from "../../../domain/sandboxes/sandbox.ts";
 import { executionSchema, sandboxSchema } from "../../../domain/sandboxes/sandbox-record.ts";
@@ -41,11 +45,11 @@ const metadataField = z
     `Names and values by which the client finds its sandboxes: up to ${metadata.entries}, with names of up to ${metadata.keyCharacters} ` +
       `and values of up to ${metadata.valueCharacters} characters, together up to ${metadata.bytes} bytes`,
   );
-const variables = (of: string, { entries, variableBytes, bytes }: typeof SANDBOX_BOUNDS.env) =>
+const variables = (of: string, stored: string, { entries, variableBytes, bytes }: typeof SANDBOX_BOUNDS.env) =>
   z
     .record(z.string(), z.string())
     .describe(
-      `Environment variables of ${of}: up to ${entries} with ${bytes} bytes, each with up to ${variableBytes}. They are neither stored nor shown, because they can be secrets`,
+      `Environment variables of ${of}: up to ${entries} with ${bytes} bytes, each with up to ${variableBytes}. They can be secrets: they are never shown, and ${stored}`,
     );
 
 const limitField = (name: SandboxLimitName, what: string) => {
@@ -62,14 +66,36 @@ export const createBody = named(
       limits: named(
         "NewSandboxLimits",
         z.strictObject({
-          memory_bytes: limitField("memoryBytes", "Memory of all programs and files together"),
+          memory_bytes: limitField("memoryBytes", "Memory of all programs, and of files in memory, together"),
           processes: limitField("processes", "Processes and threads of all executions together"),
-          disk_bytes: limitField("diskBytes", "Bytes of all files that differ from the image"),
-          inodes: limitField("inodes", "Files and directories that differ from the image"),
+          storage: z
+            .enum(SANDBOX_STORAGES)
+            .describe(
+              "Where the files are. `memory`: they count as memory, too. `disk`: the sandbox has a disk of its own, if the service permits that; by default `memory`",
+            )
+            .optional(),
+          disk_bytes: z
+            .int()
+            .min(SANDBOX_LIMITS.diskBytes.least)
+            .max(DISK_SIZES.at(-1) as number)
+            .describe(
+              `Bytes of all files that differ from the image. In memory: from ${SANDBOX_LIMITS.diskBytes.least} to ${SANDBOX_LIMITS.diskBytes.most}, by default ${SANDBOX_LIMITS.diskBytes.default}. ` +
+                `On a disk: one of ${DISK_SIZES.join(", ")}, by default ${DEFAULT_DISK_BYTES}`,
+            )
+            .optional(),
+          inodes: z
+            .int()
+            .min(SANDBOX_LIMITS.inodes.least)
+            .max((DISK_SIZES.at(-1) as number) / DISK_INODE_BYTES)
+            .describe(
+              `Files and directories that differ from the image. In memory: from ${SANDBOX_LIMITS.inodes.least} to ${SANDBOX_LIMITS.inodes.most}, by default ${SANDBOX_LIMITS.inodes.default}. ` +
+                `On a disk: one for each ${DISK_INODE_BYTES} bytes, so it need not be given`,
+            )
+            .optional(),
           cpus: limitField("cpus", "CPUs to which each execution is bound; a service can permit fewer"),
         }),
       ).optional(),
-      env: variables("all executions", env).optional(),
+      env: variables("all executions", "stored only encrypted, until the end of the sandbox", env).optional(),
       metadata: metadataField.optional(),
       from: z
         .guid()
@@ -189,7 +215,11 @@ export const executeBody = named(
         .describe("Whether the standard input stays open after `stdin`, for requests that send more")
         .optional(),
       cwd: z.string().describe("The directory in which it starts, by default /home/user").optional(),
-      env: variables("the execution, in addition to those of the sandbox", EXECUTION_BOUNDS.env).optional(),
+      env: variables(
+        "the execution, in addition to those of the sandbox",
+        "not stored",
+        EXECUTION_BOUNDS.env,
+      ).optional(),
       limits: requestedLimits.optional(),
       background: z
         .boolean()

@@ -36,6 +36,7 @@ const REFUSED: { readonly [Code in SandboxRefusalCode]: (details: SandboxRefusal
   sandboxPaused: () => clientError("sandboxPaused", []),
   sandboxQuota: ({ what, most }) => clientError("sandboxQuota", [what, most], RETRY_SOON),
   sandboxCpus: ({ most }) => clientError("sandboxCpus", [most]),
+  sandboxDisk: ({ most }) => clientError("sandboxDisk", [most]),
   sandboxesFull: () => clientError("sandboxesFull", [], FULL_RETRY),
   executionsFull: () => clientError("executionsFull", [], RETRY_SOON),
   snapshotNotFound: () => clientError("snapshotNotFound", []),

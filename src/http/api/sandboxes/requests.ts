@@ -4,7 +4,16 @@ import type { LIMIT_FIELDS, RequestedLimits } from "../../../domain/limits.ts";
 import { VARIABLE_NAME } from "../../../domain/program-options.ts";
 import { EXECUTION_BOUNDS, type ExecutionRequest } from "../../../domain/sandboxes/execution.ts";
 import type { SandboxChange } from "../../../domain/sandboxes/host.ts";
-import { SANDBOX_BOUNDS, SANDBOX_LIMITS, type SandboxRequest } from "../../../domain/sandboxes/sandbox.ts";
+import {
+  DEFAULT_DISK_BYTES,
+  DISK_INODE_BYTES,
+  DISK_SIZES,
+  SANDBOX_BOUNDS,
+  SANDBOX_LIMITS,
+  type SandboxLimitName,
+  type SandboxLimits,
+  type SandboxRequest,
+} from "../../../domain/sandboxes/sandbox.ts";
 import { SNAPSHOT_NAME_CHARACTERS } from "../../../domain/sandboxes/snapshot.ts";
 import { listed } from "../../../languages/load.ts";
 import type { Dependencies } from "../../dependencies.ts";
@@ -38,14 +47,12 @@ function checkMap(field: string, map: unknown): void {
 export function toSandboxRequest(body: unknown): SandboxRequest {
   for (const field of ["env", "metadata"] as const) checkMap(field, Object(body)[field]);
   const given = checked(createBody, body);
-  const limit = (name: keyof typeof SANDBOX_LIMITS) =>
-    given.limits?.[SANDBOX_LIMITS[name].field] ?? SANDBOX_LIMITS[name].default;
+  const limit = (name: SandboxLimitName) => given.limits?.[SANDBOX_LIMITS[name].field] ?? SANDBOX_LIMITS[name].default;
   return {
     limits: {
       memoryBytes: limit("memoryBytes"),
       processes: limit("processes"),
-      diskBytes: limit("diskBytes"),
-      inodes: limit("inodes"),
+      ...filesOf(given.limits ?? {}),
       cpus: limit("cpus"),
     },
     lifetimeSecs: given.lifetime_secs ?? SANDBOX_BOUNDS.lifetimeSecs.default,
@@ -55,6 +62,28 @@ export function toSandboxRequest(body: unknown): SandboxRequest {
     from: given.from ?? null,
     onTimeout: given.on_timeout ?? "end",
   };
+}
+
+/** The limits of the files. @throws ClientError invalidRequest. */
+function filesOf({
+  storage = "memory",
+  disk_bytes: bytes,
+  inodes,
+}: NonNullable<z.output<typeof createBody>["limits"]>): Pick<SandboxLimits, "storage" | "diskBytes" | "inodes"> {
+  if (storage === "memory") {
+    const { most, default: usual } = SANDBOX_LIMITS.diskBytes;
+    if (bytes !== undefined && bytes > most)
+      throw invalid("limits.disk_bytes", `at most ${most} for files in memory; "storage": "disk" permits more`);
+    if (inodes !== undefined && inodes > SANDBOX_LIMITS.inodes.most)
+      throw invalid("limits.inodes", `at most ${SANDBOX_LIMITS.inodes.most} for files in memory`);
+    return { storage, diskBytes: bytes ?? usual, inodes: inodes ?? SANDBOX_LIMITS.inodes.default };
+  }
+  const diskBytes = bytes ?? DEFAULT_DISK_BYTES;
+  if (!DISK_SIZES.includes(diskBytes)) throw invalid("limits.disk_bytes", `a disk has ${DISK_SIZES.join(", ")} bytes`);
+  const follows = diskBytes / DISK_INODE_BYTES;
+  if (inodes !== undefined && inodes !== follows)
+    throw invalid("limits.inodes", `a disk of ${diskBytes} bytes has ${follows}`);
+  return { storage, diskBytes, inodes: follows };
 }
 
 /** @returns null if the request has no name. @throws ClientError invalidRequest, bodyNotObject. */

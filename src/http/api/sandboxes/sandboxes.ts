@@ -26,6 +26,7 @@ export const createSandbox = route({
     "profileForbidden",
     "sandboxesOff",
     "sandboxCpus",
+    "sandboxDisk",
     "sandboxQuota",
     "sandboxesFull",
     "notUnicode",
