@@ -197,6 +197,36 @@ static void check_descriptors(void)
 		close(fd);
 }
 
+/*
+ * Reports whether this machine can have sandboxes that live, and what only some kernels permit there: sockets on their loopback interface, locks of files, and
+ * a peak of memory for each execution.
+ */
+static void check_sandboxes(struct launcher *l)
+{
+	enum { MEMORY = 64 << 20 };
+	struct failure f = {0}, no_sockets = {0}, no_locks = {0};
+	static const char none[] = "there are no sandboxes";
+	bool there = require_private_changes(l, &f) == 0 && sandboxes_make(&l->sandboxes, &l->groups, MEMORY, 1, &f) == 0;
+	if (there)
+		print("sandboxes", true, "their groups can be stopped and killed");
+	else
+		print_failure("sandboxes", &f);
+	if (!there)
+		print("sandbox_sockets", false, none);
+	else if (loopback_open(&l->loopback, 1, &no_sockets) < 0)
+		print_failure("sandbox_sockets", &no_sockets);
+	else
+		print("sandbox_sockets", true, "bounded by BPF programs");
+	if (!there)
+		print("sandbox_locks", false, none);
+	else if (locks_open(&l->locks, &l->sandboxes, &no_locks) < 0)
+		print_failure("sandbox_locks", &no_locks);
+	else
+		print("sandbox_locks", true, "bounded by BPF programs");
+	bool renews = there && l->sandboxes.below.renews_peak;
+	print("sandbox_memory_peak", renews, renews ? "begins anew for each execution" : there ? "the kernel cannot let it begin anew (v2: Linux 6.12)" : none);
+}
+
 static void check_image_memory(const char *image, uint64_t most)
 {
 	struct failure f = {0};
@@ -245,6 +275,7 @@ int check_print(struct launcher *l, const char *image, uint64_t image_bytes)
 		print("bpf", true, "signal tracepoint attached");
 	else
 		print_failure("bpf", &no_bpf);
+	check_sandboxes(l);
 	if (image_enter(image, &f) < 0) {
 		print_failure("image", &f);
 		good = false;

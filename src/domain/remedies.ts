@@ -114,6 +114,26 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
       "FSE is determined by an end through SIGXFSZ, which a program can send to itself; a runtime that ignores the signal gets RE, not FSE",
     remedy: "allow BPF raw tracepoints (CAP_BPF and CAP_PERFMON)",
   },
+  sandboxes: {
+    needed: false,
+    means: "this machine cannot have sandboxes that live (ASSAY_SANDBOXES); submissions run all the same",
+    remedy: "use Linux 5.14 or newer with cgroup v2, alone or beside v1, and set fs.suid_dumpable to 0 or 2",
+  },
+  sandbox_sockets: {
+    needed: false,
+    means: "programs of sandboxes have no sockets of the Internet protocols, not even on their loopback interface",
+    remedy: "use Linux 6.1 or newer, and allow BPF programs for cgroups (CAP_BPF and CAP_NET_ADMIN)",
+  },
+  sandbox_locks: {
+    needed: false,
+    means: "locks of files in sandboxes succeed and lock nothing",
+    remedy: "use Linux 6.11 or newer with type information (BTF), and allow BPF tracepoints",
+  },
+  sandbox_memory_peak: {
+    needed: false,
+    means: "the peak of memory of an execution in a sandbox can be the highest value that was measured once a second",
+    remedy: "use Linux 6.12 or newer, or cgroup v1 controllers",
+  },
   image: {
     needed: true,
     means: "the root file system for boxes is missing, or users other than root may change it",

@@ -43,7 +43,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   "no BPF": {
     host: (t) => ({ under: refusing(t, "bpf", "EPERM") }),
     skip: !hybrid && "needs cgroup v1 with v2 beside it",
-    without: ["bpf"],
+    without: ["bpf", "sandbox_sockets", "sandbox_locks"],
     fileSizeEvidence: THE_SIGNAL,
     pressureEvidence: PRESSURE,
   },
