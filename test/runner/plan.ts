@@ -311,6 +311,7 @@ export const LONG_CHECKS: readonly (readonly string[])[] = [
 export const FULL_SETTINGS: Readonly<Record<string, string>> = {
   ASSAY_TEST_LONG: "yes",
   ASSAY_TEST_KILLS: "100",
+  ASSAY_TEST_SANDBOX_KILLS: "200",
   ASSAY_TEST_RUNS: "10000",
   ASSAY_TEST_SUBMISSIONS: "3000",
   ASSAY_TEST_CUT_SECONDS: "90",

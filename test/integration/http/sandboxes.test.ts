@@ -171,23 +171,47 @@ test("a snapshot is taken, listed and deleted, and is of its own account alone",
   }
 });
 
-test("a sandbox of another account does not exist", async (t) => {
+test("for another account, no sandbox, execution and snapshot exists, by whatever route it asks", async (t) => {
   const { create, send, key, host } = await start(t);
-  const path = await create();
+  const path = await create({ metadata: { task: "secret" } });
   await send({ method: "POST", path: `${path}/executions`, body: { shell: "echo a" } });
+  const snapshot = (await send({ method: "POST", path: `${path}/snapshots`, body: {} })).json;
+  const id = path.slice("/api/sandboxes/".length);
   const other = await key({ profiles: ["agent"] });
-  for (const [method, of] of [
-    ["GET", ""],
-    ["DELETE", ""],
-    ["GET", "/executions"],
-    ["GET", "/executions/1"],
-    ["GET", "/executions/1/events"],
-    ["GET", "/files?path=a"],
-  ] as const) {
-    const { status, json } = await send({ method, path: path + of, key: other });
-    assert.deepEqual([status, json], [404, { error: "sandbox not found" }], `${method} ${of}`);
+  const before = [
+    await send({ path }),
+    await send({ path: `${path}/executions` }),
+    await send({ path: "/api/snapshots" }),
+  ];
+  const uses = host.uses;
+  const asked: string[] = [];
+  for (const { method, path: route, parameters } of ROUTES) {
+    if (!/^\/api\/(sandboxes|snapshots)/.test(route) || !IDS.test(route)) continue;
+    const isSnapshot = route.startsWith("/api/snapshots");
+    const query = "path" in parameters.query ? "?path=a" : "";
+    const refused = await send({
+      key: other,
+      method: method.toUpperCase(),
+      path: route.replace(IDS, isSnapshot ? snapshot.id : id).replace("{number}", "1") + query,
+      ...(["post", "put", "patch"].includes(method) && { body: method === "patch" ? {} : bodyOf(route) }),
+    });
+    const error = `${isSnapshot ? "snapshot" : "sandbox"} not found`;
+    assert.deepEqual([refused.status, refused.json], [404, { error }], `${method} ${route}`);
+    asked.push(route);
   }
-  assert.equal(host.uses, 0);
+  assert.ok(asked.length >= 28, String(asked.length));
+  for (const list of ["/api/sandboxes", "/api/snapshots"])
+    assert.doesNotMatch((await send({ key: other, path: list })).text, new RegExp(`${id}|${snapshot.id}|secret`));
+  const after = [
+    await send({ path }),
+    await send({ path: `${path}/executions` }),
+    await send({ path: "/api/snapshots" }),
+  ];
+  assert.deepEqual(
+    after.map(({ json }) => json),
+    before.map(({ json }) => json),
+  );
+  assert.equal(host.uses, uses);
 });
 
 test("lists sandboxes by state and metadata", async (t) => {

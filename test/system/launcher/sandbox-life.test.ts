@@ -123,8 +123,8 @@ describe("a sandbox", () => {
         `${report.memoryPeakBytes} bytes`,
       );
     }
-    /* Other tests of the machine make groups as well. */
-    assert.ok(memoryGroups() - before < count / 4, `${memoryGroups() - before} more groups`);
+    /* Other tests of the machine make groups as well, but not one for each of many executions. */
+    assert.ok(memoryGroups() - before < Math.min(count / 4, 500), `${memoryGroups() - before} more groups`);
     assert.deepEqual(await box.end(), REMOVED);
   });
 
