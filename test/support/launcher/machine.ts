@@ -31,6 +31,16 @@ export function childrenOf(parent: number): number[] {
   });
 }
 
+/** Kills all children of a process. One of them can end by itself at the same moment, such as a slot whose client has left. */
+export function killChildren(parent: number): void {
+  for (const pid of childrenOf(parent))
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+}
+
 /** Living processes that supervisors below a process have started, with those that these have started (supervisor/main.c). */
 export function startedBelow(parent: number): number[] {
   const family = childrenOf(parent);

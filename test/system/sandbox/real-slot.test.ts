@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
-import { childrenOf, eventually, programsOf } from "../../support/launcher/machine.ts";
+import { childrenOf, eventually, killChildren, programsOf } from "../../support/launcher/machine.ts";
 import { freeSlot } from "../../support/sandbox/free-slot.ts";
 import { LIMITS, shell } from "../../support/sandbox/steps.ts";
 
@@ -182,7 +182,7 @@ test("a killed slot is reported once, leaves nothing, and its place is reused", 
   const report = slot.run(shell("sleep 600"));
   report.catch(() => {});
   await eventually("the program", sleeps);
-  for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
+  killChildren(launcher.pid);
   await assert.rejects(report, GONE);
   assert.deepEqual([losses, slot.alive], [1, false]);
   await eventually("its end", () => programsOf(launcher).length === 0);

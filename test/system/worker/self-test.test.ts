@@ -3,7 +3,7 @@ import { after, before, type TestContext, test } from "node:test";
 import type { Languages } from "../../../src/languages/load.ts";
 import { SelfTest } from "../../../src/worker/self-test.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
-import { childrenOf } from "../../support/launcher/machine.ts";
+import { killChildren } from "../../support/launcher/machine.ts";
 import { PATIENCE } from "../../support/programs/timeouts.ts";
 import { fakeLauncher } from "../../support/sandbox/fake-launcher.ts";
 import { ended, frame, hello, keyed, torn } from "../../support/sandbox/frames.ts";
@@ -150,7 +150,7 @@ test(
     const { prover: ours } = prover(t, {
       ...languages,
       limitsFor(language, profile) {
-        if (kill && language.name === "c") for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
+        if (kill && language.name === "c") killChildren(launcher.pid);
         return languages.limitsFor(language, profile);
       },
     });
@@ -194,7 +194,7 @@ test("a lost slot or a timeout does not change the state of a language", LIMIT, 
     ...whole,
     list: () => now.list(),
     limitsFor(language, profile) {
-      if (kill) for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
+      if (kill) killChildren(launcher.pid);
       const limits = whole.limitsFor(language, profile);
       return now === slow ? { ...limits, execute: { ...limits.execute, wallMs: 300 * PATIENCE } } : limits;
     },
@@ -221,7 +221,7 @@ test("a killed slot fails one readiness check; the next one has a new slot", LIM
   const { prover: ours } = prover(t, {
     ...languages,
     limitsFor(...args) {
-      if (kill) for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
+      if (kill) killChildren(launcher.pid);
       return languages.limitsFor(...args);
     },
   });

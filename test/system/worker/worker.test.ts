@@ -10,7 +10,7 @@ import type { Languages } from "../../../src/languages/load.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { Worker, type WorkerOptions } from "../../../src/worker/worker.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
-import { childrenOf, eventually, programsOf } from "../../support/launcher/machine.ts";
+import { childrenOf, eventually, killChildren, programsOf } from "../../support/launcher/machine.ts";
 import { type Noting, noting } from "../../support/metrics/noting.ts";
 import { stopwatch } from "../../support/stopwatch.ts";
 import { addJudgement } from "../../support/store/judgements.ts";
@@ -222,8 +222,7 @@ test("a slot lost during smoke tests removes no language", LIMIT, async (t) => {
   const spoiling: Languages = {
     ...languages,
     limitsFor(language, profile) {
-      if (language.name === "c" && kills-- > 0)
-        for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
+      if (language.name === "c" && kills-- > 0) killChildren(launcher.pid);
       return languages.limitsFor(language, profile);
     },
   };
@@ -468,7 +467,7 @@ test(
 
 test("slots killed while idle are replaced at once", LIMIT, async (t) => {
   const { worker, times, submit, end } = await working(t);
-  for (const pid of childrenOf(launcher.pid)) process.kill(pid, "SIGKILL");
+  killChildren(launcher.pid);
   await eventually("the loss", () => worker.capacity() === 0);
   await eventually("new slots", () => worker.capacity() === 2);
   assert.deepEqual(["slotsLost", "slotsOpened"].map(times), [2, 4]);
