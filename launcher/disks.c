@@ -60,7 +60,7 @@ static int open_parts(struct disks *d, const char *directory, struct failure *f)
 int disks_open(struct disks *d, const char *directory, uint64_t most, struct failure *f)
 {
 	struct disk proof;
-	*d = (struct disks){-1, -1, -1, -1};
+	*d = disks_none();
 	int done = open_parts(d, directory, f);
 	if (done == 0 && most >= SMALLEST_BYTES) {
 		done = disk_make(d, SMALLEST_BYTES, &proof, f);

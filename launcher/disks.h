@@ -32,6 +32,11 @@ struct disks {
 	int blocks;    /* the directory /sys/block */
 };
 
+static inline struct disks disks_none(void)
+{
+	return (struct disks){-1, -1, -1, -1};
+}
+
 /* A disk while its sandbox lives. disk_none() is none. */
 struct disk {
 	int mount; /* of its file system, until it is attached to a mount namespace; -1: there is none any more */

@@ -105,7 +105,8 @@ void init_launcher(struct launcher *l, const char *instance, uid_t uid_base, uns
 	l->uid_base = uid_base;
 	l->slots = slots;
 	l->signal_map = l->loopback.counts = l->locks.sandboxes = -1;
-	l->sockets = l->disks.directory = -1;
+	l->sockets = -1;
+	l->disks = disks_none();
 	l->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	l->lookup_ns = baseline_lookup_ns(l->proc);
 }
