@@ -493,10 +493,10 @@ int pool_take(struct leaf_pool *p, const struct group_set *s)
 			pool_give(p, s, i, false, true);
 	for (int leaf; (leaf = choose(p, s)) >= 0;) {
 		pool_name(leaf, name);
-		if (has_pages_of_disk(p, s, leaf))
-			retire(p, s, leaf); /* a new group then has its name */
+		bool is_replaced = has_pages_of_disk(p, s, leaf);
+		int retired = is_replaced ? retire(p, s, leaf) : 0; /* a new group then has its name */
 		p->state[leaf] = LEAF_TAKEN;
-		if (renew(s, name) == 0 && make_leaf(s, name) == 0)
+		if (retired == 0 && renew(s, name) == 0 && make_leaf(s, name) == 0)
 			return leaf;
 		/* It stays taken: a part of it could not be removed. */
 	}

@@ -127,7 +127,7 @@ static int make_disk(struct holder *h, struct failure *f)
 	for (int tries = 1; !reserve_disk(h); tries++) {
 		if (tries == DISK_TRIES)
 			return fail_with(f, ENOSPC, "disk", "all disks together have the bytes that they may have");
-		usleep(DISK_PAUSE_US);
+		usleep(DISK_PAUSE_US + h->number % 16 * 1000); /* two that have seen each other do not look again at the same moment */
 	}
 	if (disk_make(&l->disks, h->limits.disk, &h->disk, f) == 0)
 		return 0;
