@@ -148,7 +148,7 @@ export const settingsSchema = z.object({
   }),
   ASSAY_SANDBOX_DISK: setting(wholeNumber(0, 17_592_186_044_416).prefault("0"), {
     description:
-      "Disk space for [sandboxes with a disk](sandboxes.md#a-disk) on this machine together, in bytes, in the directory `sandbox-disks` of the data directory. A sandbox has all of its space from its start, and the launcher enforces the sum as well. With `0`, the files of all sandboxes are in memory. It needs loop devices and `mke2fs` of the package `e2fsprogs`; nothing bounds how much of the [time of the disk](security.md#sandboxes) a sandbox takes.",
+      "Disk space for [sandboxes with a disk](sandboxes.md#a-disk) on this machine together, in bytes, in the directory `sandbox-disks` of the data directory. A sandbox has all of its space from its start, and the launcher enforces the sum as well. With `0`, the files of all sandboxes are in memory. It needs loop devices, `mke2fs` of the package `e2fsprogs`, and ext4 or XFS, best mounted without `discard`; nothing bounds how much of the [time of the disk](security.md#sandboxes) a sandbox takes.",
   }),
   ASSAY_SANDBOX_CPUS: setting(wholeNumber(1, 64).prefault("1"), {
     description:
