@@ -106,7 +106,7 @@ test("checkers have more time and memory than programs, and what a problem state
   const limits = languages.limitsForChecker(named("cpp"), { stated: { execute: { cpu_time_secs: 3 } } });
   assert.deepEqual(
     [limits.compile?.cpuMs, limits.compile?.memoryBytes, limits.execute.cpuMs, limits.execute.stdoutBytes],
-    [25_000, 2 * GIB, 3_000, 8 * MIB],
+    [60_000, 2 * GIB, 3_000, 8 * MIB],
   );
   // A thread of an import has the same limits.
   const { limitsForChecker, ceilingsFor } = fromPlain(structuredClone(toPlain(languages)));
