@@ -6,11 +6,13 @@
 #include <fcntl.h>
 #include <linux/loop.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -21,7 +23,8 @@ enum {
 	COPY_BYTES = 64 * 1024,
 	BLOCK_BYTES = 4096,
 	DEVICE_TRIES = 100, DEVICE_PAUSE_US = 5000, /* other programs of the machine can take a free device at the same moment */
-	FREED_PAUSE_US = 2000, PROOF_TIMEOUT_MS = 5000,
+	CLEARED_PAUSE_US = 2000, CLEARED_TIMEOUT_MS = 60000, /* the processes of a sandbox whose holder was killed can take long to end */
+	PROOF_TIMEOUT_MS = 10000,
 	TEMPLATE = 1, /* disk_template in setup/disks.sh */
 };
 
@@ -64,7 +67,7 @@ int disks_open(struct disks *d, const char *directory, uint64_t most, struct fai
 	int done = open_parts(d, directory, f);
 	if (done == 0 && most >= SMALLEST_BYTES) {
 		done = disk_make(d, SMALLEST_BYTES, &proof, f);
-		if (done == 0 && !disk_await_freed(d, &proof, PROOF_TIMEOUT_MS))
+		if (done == 0 && !disk_await_ended(&proof, PROOF_TIMEOUT_MS))
 			done = fail_with(f, ETIMEDOUT, "disk", "clear /dev/loop%d", proof.loop);
 	}
 	if (done < 0)
@@ -202,6 +205,110 @@ static int make_mount(const struct disks *d, int number, struct failure *f)
 	return mounted < 0 ? fail_with(f, err, "disk", "mount") : mounted;
 }
 
+static int compare_numbers(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Closes all descriptors of this process but these, which it sorts. */
+static void close_all_but(int *open_fds, size_t count)
+{
+	unsigned next = 0;
+	qsort(open_fds, count, sizeof *open_fds, compare_numbers);
+	for (size_t i = 0; i < count; i++) {
+		if ((unsigned)open_fds[i] > next)
+			close_range(next, (unsigned)open_fds[i] - 1, 0);
+		next = (unsigned)open_fds[i] + 1;
+	}
+	close_range(next, ~0u, 0);
+}
+
+/* What the ender of a disk has of it. */
+struct ending {
+	int blocks; /* the directory /sys/block */
+	int root;   /* the root directory of the file system */
+	int file;
+	int end;    /* at its end of file, the disk ends */
+	int loop;
+	off_t bytes;
+};
+
+/* Whether the device still has this file. Files of others have other inode numbers, as long as this one is open. */
+static bool has_device(const struct ending *e)
+{
+	char path[48], text[512] = "", number[32];
+	struct stat st;
+	snprintf(path, sizeof path, "loop%d/loop/backing_file", e->loop);
+	int fd = openat(e->blocks, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t n = read(fd, text, sizeof text - 1);
+	close(fd);
+	if (n <= 0 || fstat(e->file, &st) < 0)
+		return false;
+	snprintf(number, sizeof number, "/#%llu (deleted)", (unsigned long long)st.st_ino); /* the name of a file without one */
+	return strstr(text, number) != NULL;
+}
+
+static bool await_cleared(const struct ending *e)
+{
+	uint64_t deadline = now_ns() + CLEARED_TIMEOUT_MS * 1000000ull;
+	bool held;
+	while ((held = has_device(e)) && now_ns() < deadline)
+		usleep(CLEARED_PAUSE_US);
+	return !held;
+}
+
+/*
+ * The ender of a disk (disks.h). A program that writes here and there leaves the file in pieces, each of which the kernel would free on its own, and discard on
+ * its own where the file system of the machine is mounted with `discard`: 30 s for each GiB in pieces of 4 KiB. When the whole file is blocks without
+ * content again, as at its start, these are few pieces. A file system that cannot do that frees them as it can.
+ */
+static _Noreturn void end_disk(struct ending e)
+{
+	enum { DO_NOT_FLUSH = 2 };
+	const uint32_t how = DO_NOT_FLUSH;
+	char unused;
+	while (read(e.end, &unused, 1) < 0 && errno == EINTR)
+		;
+	ioctl(e.root, _IOR('X', 125, uint32_t) /* EXT4_IOC_SHUTDOWN */, &how); /* if it fails, the end only takes longer */
+	close(e.root);
+	bool cleared = await_cleared(&e);
+	if (cleared)
+		fallocate(e.file, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, 0, e.bytes);
+	close(e.file);
+	_exit(!cleared);
+}
+
+static int start_ender(const struct disks *d, struct disk *disk, int file, uint64_t bytes, struct failure *f)
+{
+	int ends[2];
+	int root = openat(disk->mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return fail(f, "disk", "root");
+	if (pipe2(ends, O_CLOEXEC) < 0) {
+		fail(f, "disk", "pipe");
+		close(root);
+		return -1;
+	}
+	const struct ending e = {.blocks = d->blocks, .root = root, .file = file, .end = ends[0], .loop = disk->loop, .bytes = (off_t)bytes};
+	pid_t ender = fork();
+	if (ender == 0) { /* `disk` is in memory that only the holder has */
+		close_all_but((int[]){e.blocks, e.root, e.file, e.end}, 4);
+		end_disk(e);
+	}
+	int err = errno;
+	close(root);
+	close(ends[0]);
+	if (ender < 0) {
+		close(ends[1]);
+		return fail_with(f, err, "disk", "fork");
+	}
+	disk->ender = ender;
+	disk->end = ends[1];
+	return 0;
+}
+
 int disk_make(const struct disks *d, uint64_t bytes, struct disk *disk, struct failure *f)
 {
 	*disk = disk_none();
@@ -212,51 +319,28 @@ int disk_make(const struct disks *d, uint64_t bytes, struct disk *disk, struct f
 	disk->mount = device < 0 ? -1 : make_mount(d, disk->loop, f);
 	if (device >= 0)
 		close(device); /* the mount keeps the device; without one, this clears it */
-	if (disk->mount >= 0 && (disk->root = openat(disk->mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0) {
-		disk->file = file;
-		return 0;
-	}
-	if (disk->mount >= 0)
-		fail(f, "disk", "root");
-	close_fd(&disk->mount);
-	close(file);
-	return -1;
+	int started = disk->mount < 0 ? -1 : start_ender(d, disk, file, bytes, f);
+	close(file); /* the ender and the device have it */
+	if (started < 0)
+		close_fd(&disk->mount);
+	return started;
 }
 
-void disk_shut_down(struct disk *disk)
+void disk_end(struct disk *disk)
 {
-	enum { DO_NOT_FLUSH = 2 };
-	const uint32_t how = DO_NOT_FLUSH;
-	if (disk->root >= 0)
-		ioctl(disk->root, _IOR('X', 125, uint32_t) /* EXT4_IOC_SHUTDOWN */, &how); /* if it fails, the end only takes longer */
-	close_fd(&disk->root);
+	close_fd(&disk->end);
 }
 
-/* Whether the device still has this file. Files of others have other inode numbers, as long as this one is open. */
-static bool has_device(const struct disks *d, const struct disk *disk)
-{
-	char path[48], text[512] = "", number[32];
-	struct stat st;
-	snprintf(path, sizeof path, "loop%d/loop/backing_file", disk->loop);
-	int fd = openat(d->blocks, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	ssize_t n = read(fd, text, sizeof text - 1);
-	close(fd);
-	if (n <= 0 || fstat(disk->file, &st) < 0)
-		return false;
-	snprintf(number, sizeof number, "/#%llu (deleted)", (unsigned long long)st.st_ino); /* the name of a file without one */
-	return strstr(text, number) != NULL;
-}
-
-bool disk_await_freed(const struct disks *d, struct disk *disk, int timeout_ms)
+bool disk_await_ended(struct disk *disk, int timeout_ms)
 {
 	uint64_t deadline = now_ns() + (uint64_t)timeout_ms * 1000000u;
-	bool held;
-	close_fd(&disk->root);
+	int status = 0;
+	pid_t ended;
+	disk_end(disk);
 	close_fd(&disk->mount);
-	while ((held = has_device(d, disk)) && now_ns() < deadline)
-		usleep(FREED_PAUSE_US);
-	close_fd(&disk->file);
-	return !held;
+	while ((ended = waitpid(disk->ender, &status, WNOHANG)) == 0 && now_ns() < deadline)
+		usleep(CLEARED_PAUSE_US);
+	if (ended != 0)
+		disk->ender = -1;
+	return ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }

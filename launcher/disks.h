@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "failure.h"
 
@@ -18,8 +19,11 @@
  * machine that looks for signatures there finds that of ext4 and no other.
  *
  * Nothing of a disk stays after its sandbox. The file has no name, its loop device is cleared with the last mount of the file system, and the mount is in the
- * mount namespace of the sandbox, which ends with its processes, however these end. The holder of a sandbox that ends shuts the file system down first, so that
- * nothing is written any more that is thrown away anyway; after the death of a holder, the kernel writes what the memory still has.
+ * mount namespace of the sandbox, which ends with its processes, however these end.
+ *
+ * Each disk has a process of the launcher, its ender, which waits until the holder of the sandbox ends the disk or dies. Then it shuts the file system down, so that
+ * nothing is written any more that is thrown away anyway, waits until the device is cleared, and frees the file. It reads nothing that a program has written, and the
+ * holder, which does, needs no right to do these things.
  */
 
 enum { DISK_INODE_BYTES = 16384 /* a file system has one inode for so many bytes; setup/disks.sh says the same */ };
@@ -39,10 +43,10 @@ static inline struct disks disks_none(void)
 
 /* A disk while its sandbox lives. disk_none() is none. */
 struct disk {
-	int mount; /* of its file system, until it is attached to a mount namespace; -1: there is none any more */
-	int root;  /* the root directory of the file system, for disk_shut_down() */
-	int file;  /* keeps the inode number of the file its own until disk_await_freed() */
-	int loop;  /* the number of the device */
+	int mount;   /* of its file system, until it is attached to a mount namespace; -1: there is none any more */
+	int end;     /* a pipe, whose end ends the disk */
+	int loop;    /* the number of the device */
+	pid_t ender; /* -1: there is no disk */
 };
 
 static inline struct disk disk_none(void)
@@ -60,14 +64,14 @@ void disks_close(struct disks *d);
 /* Makes a disk of this size, for which there must be a template. On failure, nothing of it is left. */
 int disk_make(const struct disks *d, uint64_t bytes, struct disk *disk, struct failure *f);
 /*
- * Makes each further read and write of the disk fail, so that programs do not wait for it and the end of the mount writes no pages. Without a disk, it does
- * nothing.
+ * Begins the end of a disk: soon, each further read and write of it fails, so that programs do not wait for it and the end of the mount writes no pages. Without
+ * a disk, it does nothing.
  */
-void disk_shut_down(struct disk *disk);
+void disk_end(struct disk *disk);
 /*
- * Closes what is still open of a disk whose file system is no longer mounted, and waits for at most `timeout_ms` until its loop device is cleared. Returns
- * whether it is.
+ * Ends a disk whose file system is no longer mounted anywhere else, and waits for at most `timeout_ms` until its loop device is cleared and its file is freed. Returns
+ * whether they are.
  */
-bool disk_await_freed(const struct disks *d, struct disk *disk, int timeout_ms);
+bool disk_await_ended(struct disk *disk, int timeout_ms);
 
 #endif

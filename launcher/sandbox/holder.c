@@ -35,7 +35,8 @@ enum {
 	COVER_EVERY_MS = 1000,
 	RECLAIM_TIMEOUT_MS = 200, RECLAIM_STEP_BYTES = 4 << 20, RECLAIM_LEAST_BYTES = 64 << 10,
 	END_TIMEOUT_MS = 8000,     /* how long attached slots may take to end; below SLOT_END_MS of serve.c */
-	UNCHARGE_TIMEOUT_MS = 5000, RECLAIM_EVERY = 8, CHARGED_MAX = 4 << 20, GROUPS_TIMEOUT_MS = 2000, DISK_TIMEOUT_MS = 5000, DISK_TRIES = 5, DISK_PAUSE_US = 20000,
+	UNCHARGE_TIMEOUT_MS = 5000, RECLAIM_EVERY = 8, CHARGED_MAX = 4 << 20, GROUPS_TIMEOUT_MS = 2000, DISK_TRIES = 5, DISK_PAUSE_US = 20000,
+	DISK_TIMEOUT_MS = 5000, DISK_TIMEOUT_MS_PER_GIB = 2000, /* a disk of many pieces takes 1.2 s for each GiB */
 	POLL_KILL_MS = 20, PROGRESS_TIMEOUT_MS = 2000, PROCESSES_TIMEOUT_MS = 30000,
 	LEFT_CHECK_MS = 50,        /* how often processes that were left are looked at; the checks take at most 1/LEFT_CHECK_SHARE of the time */
 	LEFT_CHECK_SHARE = 20,
@@ -857,8 +858,8 @@ static bool remove_sandbox(struct holder *h)
 	const struct launcher *l = h->slot.launcher;
 	uint64_t value;
 	if (h->groups.own.dir[TREE_UNIFIED] >= 0)
-		sandbox_kill(&h->groups); /* before the disk is shut down, so that no program ends by an error of it */
-	disk_shut_down(&h->disk);
+		sandbox_kill(&h->groups); /* before the disk ends, so that no program ends by an error of it */
+	disk_end(&h->disk);
 	if (h->groups.own.dir[TREE_UNIFIED] >= 0) {
 		end_slots(h);
 		left_end_checks(false);
@@ -872,7 +873,7 @@ static bool remove_sandbox(struct holder *h)
 	close_fd(&h->proc);
 	if (h->box.built)
 		box_destroy(&h->slot, &h->box, &t);
-	if (h->disk.file >= 0 && !disk_await_freed(&l->disks, &h->disk, DISK_TIMEOUT_MS))
+	if (h->disk.ender > 0 && !disk_await_ended(&h->disk, DISK_TIMEOUT_MS + (int)(h->limits.disk >> 30) * DISK_TIMEOUT_MS_PER_GIB))
 		teardown_leftover(&t, "disk of the sandbox");
 	if (h->groups.own.dir[TREE_UNIFIED] >= 0) {
 		if (leaf_read(&l->sandboxes.below, &h->groups.own, FACT_POPULATED, &value) == 0)

@@ -130,6 +130,22 @@ print(made)`;
     await writes;
   });
 
+  test("ends soon also if its file is in many pieces", async () => {
+    const box = await hold(launcher, DISK);
+    const slot = await box.attach();
+    const script = `python3 -c '
+import os
+fd = os.open("pieces", os.O_RDWR | os.O_CREAT)
+os.posix_fallocate(fd, 0, 400 << 20)
+for page in range(0, 102400, 2):
+    os.pwrite(fd, bytes(4096), page * 4096)
+os.fsync(fd)'`;
+    const report = await slot.run(execution(script, LARGE));
+    assert.equal(report.exitCode, 0, described(report));
+    // The holder waits for the end of the file for a time in which the pieces could not be freed one by one, where the machine discards each of them.
+    assert.deepEqual(await box.end(), REMOVED);
+  });
+
   test("shows nothing of the machine, and has neither devices nor programs with rights of others", async () => {
     const box = await hold(launcher, DISK);
     const slot = await box.attach();
