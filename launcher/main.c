@@ -35,7 +35,7 @@ enum { KEEP_SECONDS_DEFAULT = 60, KEEP_SECONDS_MAX = 600 };
 struct options {
 	const char *socket, *image, *instance, *sandbox_disks;
 	long client_uid, uid_base, slots, image_bytes, sandboxes, sandbox_memory, sandbox_disk, keep_seconds;
-	bool describe, check, loopback;
+	bool describe, check, loopback, sandboxes_if_possible;
 };
 
 /* Applies a NAME=VALUE of --ceiling; NAME is an INT key of STEP in protocol.def. */
@@ -53,14 +53,14 @@ static void set_ceiling(char *text)
 static struct options read_options(int argc, char **argv)
 {
 	enum { SOCKET = 1, CLIENT, IMAGE, INSTANCE, UIDS, SLOTS, DESCRIBE, CHECK, CEILING, IMAGE_BYTES, SANDBOXES, SANDBOX_MEMORY, SANDBOX_DISKS, SANDBOX_DISK,
-	       KEEP_SECONDS, LOOPBACK };
+	       KEEP_SECONDS, LOOPBACK, IF_POSSIBLE };
 	static const struct option known[] = {
 		{"socket", 1, NULL, SOCKET}, {"client-uid", 1, NULL, CLIENT}, {"image", 1, NULL, IMAGE},
 		{"instance", 1, NULL, INSTANCE}, {"uid-base", 1, NULL, UIDS}, {"slots", 1, NULL, SLOTS},
 		{"describe", 0, NULL, DESCRIBE}, {"check", 0, NULL, CHECK}, {"ceiling", 1, NULL, CEILING},
 		{"lock-image", 1, NULL, IMAGE_BYTES}, {"sandboxes", 1, NULL, SANDBOXES}, {"sandbox-memory", 1, NULL, SANDBOX_MEMORY},
 		{"sandbox-disks", 1, NULL, SANDBOX_DISKS}, {"sandbox-disk", 1, NULL, SANDBOX_DISK},
-		{"keep-seconds", 1, NULL, KEEP_SECONDS}, {"loopback", 0, NULL, LOOPBACK}, {0},
+		{"keep-seconds", 1, NULL, KEEP_SECONDS}, {"loopback", 0, NULL, LOOPBACK}, {"sandboxes-if-possible", 0, NULL, IF_POSSIBLE}, {0},
 	};
 	struct options o = {.client_uid = -1, .uid_base = -1, .slots = -1, .keep_seconds = KEEP_SECONDS_DEFAULT};
 	int option;
@@ -81,6 +81,7 @@ static struct options read_options(int argc, char **argv)
 		case SANDBOX_DISKS: o.sandbox_disks = optarg; break;
 		case SANDBOX_DISK: o.sandbox_disk = parse_number(optarg, 0, LONG_MAX, "sandbox-disk"); break;
 		case LOOPBACK: o.loopback = true; break;
+		case IF_POSSIBLE: o.sandboxes_if_possible = true; break;
 		case KEEP_SECONDS: o.keep_seconds = parse_number(optarg, 0, KEEP_SECONDS_MAX, "keep-seconds"); break;
 		default: exit(2);
 		}
@@ -100,6 +101,7 @@ static struct options read_options(int argc, char **argv)
 		fputs("usage: assay-launcher --image ROOTFS --instance NAME --uid-base N\n"
 		      "         --socket PATH --client-uid N --slots N   serve\n"
 		      "         --sandboxes N --sandbox-memory BYTES     with these: at most N sandboxes, which use so much memory together\n"
+		      "         --sandboxes-if-possible                  refuse sandboxes where the machine can have none, instead of ending\n"
 		      "         --sandbox-disks DIRECTORY --sandbox-disk BYTES   sandboxes can have disks there, of so many bytes together\n"
 		      "         --keep-seconds N                         how long a sandbox waits for another client, by default 60\n"
 		      "         --loopback                               sandboxes have sockets of TCP and UDP on their loopback interface\n"
@@ -153,6 +155,7 @@ int main(int argc, char **argv)
 	init_launcher(&launcher, o.instance, (uid_t)o.uid_base, (unsigned)o.slots);
 	launcher.holders = o.check ? 0 : (unsigned)o.sandboxes;
 	launcher.attached = ATTACHED_OF_ONE * launcher.holders < ATTACHED_CONNECTIONS_MAX ? ATTACHED_OF_ONE * launcher.holders : ATTACHED_CONNECTIONS_MAX;
+	launcher.sandboxes_if_possible = o.sandboxes_if_possible;
 	launcher.sandbox_memory = (uint64_t)o.sandbox_memory;
 	launcher.disk_directory = o.sandbox_disks;
 	launcher.disk_bytes = (uint64_t)o.sandbox_disk;

@@ -282,6 +282,32 @@ static void open_bounds(struct launcher *l)
 			strerror(no_locks.err));
 }
 
+static int prepare_sandboxes(struct launcher *l, unsigned slots, struct failure *f)
+{
+	/* All sandboxes together get as much CPU time as all submissions together. */
+	if (require_private_changes(l, f) < 0 || sandboxes_make(&l->sandboxes, &l->groups, l->sandbox_memory, cpus_usable(l->cpus, slots), f) < 0 ||
+	    make_socket_directory(l, f) < 0)
+		return -1;
+	open_bounds(l);
+	/* The operator has asked for disks, so a machine without them is not what was asked for. */
+	return l->disk_bytes ? disks_open(&l->disks, l->disk_directory, l->disk_bytes, f) : 0;
+}
+
+/* Prepares for sandboxes, or for refusing them (accept_client() in serve.c). */
+static int prepare_sandboxes_if_possible(struct launcher *l, unsigned slots, struct failure *f)
+{
+	const struct group_set none = l->sandboxes;
+	if (prepare_sandboxes(l, slots, f) == 0)
+		return 0;
+	if (!l->sandboxes_if_possible)
+		return -1;
+	fprintf(stderr, "assay-launcher: this machine can have no sandboxes, so requests for them are refused (%s %s: %s)\n", f->step, f->object, strerror(f->err));
+	*f = (struct failure){0};
+	l->sandboxes = none;
+	l->holders = l->attached = 0;
+	return 0;
+}
+
 void prepare(struct launcher *l, const char *image, unsigned slots)
 {
 	struct failure f = {0}, no_bpf = {0};
@@ -301,22 +327,13 @@ void prepare(struct launcher *l, const char *image, unsigned slots)
 		groups_close(&l->groups, l->instance); /* removes those that were created before the failure */
 		die(&f);
 	}
+	if (l->holders && prepare_sandboxes_if_possible(l, slots, &f) < 0) {
+		groups_close(&l->groups, l->instance);
+		die(&f);
+	}
 	/* No weight beyond that of one program for each CPU: the service and other programs of the machine need CPU time as well. */
 	/* All sandboxes have the weight of all submissions, and must not take from that next to other programs of the machine. */
 	groups_set_weight(&l->groups, cpus_usable(l->cpus, slots) * (l->holders ? 2 : 1));
-	/* All sandboxes together get as much CPU time as all submissions together. */
-	if (l->holders && (require_private_changes(l, &f) < 0 || sandboxes_make(&l->sandboxes, &l->groups, l->sandbox_memory, cpus_usable(l->cpus, slots), &f) < 0 ||
-			   make_socket_directory(l, &f) < 0)) {
-		groups_close(&l->groups, l->instance);
-		die(&f);
-	}
-	if (l->holders)
-		open_bounds(l);
-	/* The operator has asked for disks, so a machine without them is not what was asked for. */
-	if (l->holders && l->disk_bytes && disks_open(&l->disks, l->disk_directory, l->disk_bytes, &f) < 0) {
-		groups_close(&l->groups, l->instance);
-		die(&f);
-	}
 	if (!l->groups.shares_cpu)
 		fprintf(stderr, "assay-launcher: no cpu controller: a box with more processes gets more CPU time\n");
 	if ((l->signal_map = signals_open(&no_bpf)) < 0)

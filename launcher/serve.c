@@ -175,13 +175,13 @@ int listen_for_sandboxes(const char *path, uid_t client, struct listeners *liste
 }
 
 /* Tells the peer the reason. It has just connected, so these few bytes fit into the socket without waiting. */
-static void reject_full(int connection, const char *what)
+static void reject(int connection, const char *what, const char *why, int err)
 {
 	struct queue out = {0};
 	queue_frame(&out, FRAME_FAILED);
 	queue_text(&out, KEY_STEP_NAME, what);
-	queue_text(&out, KEY_STEP_OBJECT, "all are taken");
-	queue_int(&out, KEY_STEP_ERRNO, EAGAIN);
+	queue_text(&out, KEY_STEP_OBJECT, why);
+	queue_int(&out, KEY_STEP_ERRNO, (uint64_t)err);
 	queue_frame_end(&out);
 	queue_flush(&out, connection);
 	queue_free(&out);
@@ -241,7 +241,11 @@ static void accept_client(struct launcher *l, struct slot_process *processes, co
 	if (!peer_allowed(connection, client)) {
 		count_refusal(&refused_peers);
 	} else if (number == end) {
-		reject_full(connection, kind->full);
+		/* Without any, the machine can have none (prepare.c). */
+		if (kind->count == 0)
+			reject(connection, kind->full, "this machine can have none", ENOTSUP);
+		else
+			reject(connection, kind->full, "all are taken", EAGAIN);
 		count_refusal(&refused_clients);
 	} else if (kind->what == HOLDERS && make_token(token) < 0) {
 		fprintf(stderr, "assay-launcher: random number: %s\n", strerror(errno));

@@ -100,10 +100,14 @@ quarter_of_memory() {
   echo $((memory_bytes / 4))
 }
 
-# sandboxes_at_most: prints how many sandboxes this machine may have at the same time: the setting, or none.
+# sandboxes_at_most: prints how many sandboxes this machine may have at the same time: the setting, or without it 16 with SQLite, as SANDBOXES in
+# src/config/settings.ts, and none with PostgreSQL.
 sandboxes_at_most() {
-  case ${ASSAY_SANDBOXES:-0} in *[!0-9]*) fail "ASSAY_SANDBOXES is not a whole number" ;; esac
-  echo "${ASSAY_SANDBOXES:-0}"
+  case ${ASSAY_SANDBOXES-} in
+  *[!0-9]*) fail "ASSAY_SANDBOXES is not a whole number" ;;
+  '') if [ -n "${ASSAY_DATABASE-}" ]; then echo 0; else echo 16; fi ;;
+  *) echo "$ASSAY_SANDBOXES" ;;
+  esac
 }
 
 # sandbox_disk_bytes: prints how many bytes of disks all sandboxes may have together: the setting, or none.
@@ -136,6 +140,7 @@ with_launcher() {
     --image "$image/rootfs" --instance "$instance" --uid-base "$uid_base" --slots "$launcher_slots"
   [ -z "$image_in_memory" ] || set -- "$@" --lock-image "$image_in_memory"
   [ "$sandboxes" -eq 0 ] || set -- "$@" --sandboxes "$sandboxes" --sandbox-memory "$(sandbox_bytes)"
+  [ "$sandboxes" -eq 0 ] || [ -n "${ASSAY_SANDBOXES-}" ] || set -- "$@" --sandboxes-if-possible
   sandbox_disk=$(sandbox_disk_bytes)
   if [ "$sandboxes" -gt 0 ] && [ "$sandbox_disk" -gt 0 ]; then
     [ -n "${running-}" ] || make_disk_templates "$data/sandbox-disks" "$sandbox_disk"

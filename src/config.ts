@@ -1,6 +1,6 @@
 import { join, resolve } from "node:path";
 import type { z } from "zod";
-import { type LogLevel, settingsSchema } from "./config/settings.ts";
+import { type LogLevel, SANDBOXES, settingsSchema } from "./config/settings.ts";
 import type { Ceilings } from "./domain/ceilings.ts";
 import type { DatabaseLocation } from "./domain/database.ts";
 import { OperatorError } from "./domain/operator-error.ts";
@@ -136,7 +136,7 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     },
     artifactBytes: settings.ASSAY_ARTIFACT_BYTES,
     parkBytes: settings.ASSAY_PARK_BYTES,
-    sandboxes: settings.ASSAY_SANDBOXES,
+    sandboxes: settings.ASSAY_SANDBOXES ?? (settings.ASSAY_DATABASE === undefined ? SANDBOXES : 0),
     leavesSandboxes: flags.keepSandboxes ?? false,
     sandboxMemoryBytes: settings.ASSAY_SANDBOX_MEMORY,
     sandboxDiskBytes: settings.ASSAY_SANDBOX_DISK,

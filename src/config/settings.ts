@@ -74,6 +74,12 @@ const issuer = z
     "must be a URL that begins with https://",
   );
 
+/**
+ * The default of ASSAY_SANDBOXES for a service that is alone with its database. Those that share one have to reach the sandboxes of each other, which their
+ * operator arranges. sandboxes_at_most() in setup/instance.sh says the same to the launcher.
+ */
+export const SANDBOXES = 16;
+
 /** The default of ASSAY_SANDBOX_MEMORY. */
 const SANDBOX_MEMORY = Math.floor(totalmem() / 4);
 
@@ -137,9 +143,10 @@ export const settingsSchema = z.object({
     flag: "--no-park",
     defaultText: "a sixteenth of the memory, at most 1 GiB",
   }),
-  ASSAY_SANDBOXES: setting(wholeNumber(0, 4_096).prefault("0"), {
+  ASSAY_SANDBOXES: setting(wholeNumber(0, 4_096).optional(), {
     description:
-      "Largest number of [sandboxes](sandboxes.md) on this machine at the same time. With `0`, it has none. A service with `--no-worker` ignores it: it uses the sandboxes of [other machines](scaling.md#sandboxes-on-several-machines).",
+      "Largest number of [sandboxes](sandboxes.md) on this machine at the same time. With `0`, it has none. If the setting is absent and the machine can have no sandboxes, the launcher starts all the same, its log says why, and requests for sandboxes are refused; with a number, it does not start. A service with `--no-worker` ignores it: it uses the sandboxes of [other machines](scaling.md#sandboxes-on-several-machines).",
+    defaultText: `${SANDBOXES} with SQLite, 0 with PostgreSQL`,
   }),
   ASSAY_SANDBOX_MEMORY: setting(wholeNumber(0, 17_592_186_044_416).prefault(String(SANDBOX_MEMORY)), {
     description:

@@ -234,7 +234,11 @@ const list = {
     returned: "everyRoute",
     headers: { "retry-after": "1" },
   }),
-  sandboxesOff: row(503, () => "this service has no sandboxes; its operator can switch them on (ASSAY_SANDBOXES)"),
+  sandboxesOff: row(
+    503,
+    () =>
+      "this service has no sandboxes; its operator can switch them on (ASSAY_SANDBOXES), if the machine can have them (assay doctor)",
+  ),
   sandboxElsewhere: row(503, () => "another process of the service has this sandbox; send the request there"),
   sandboxMoving: row(503, () => "the service is being restarted, and the sandbox with it; it goes on in a moment", {
     headers: { "retry-after": "1" },

@@ -35,6 +35,11 @@ export class SandboxesFullError extends SandboxError {
   override readonly name = "SandboxesFullError";
 }
 
+/** The machine can have no sandboxes. The log of the launcher says why. */
+export class SandboxesImpossibleError extends SandboxError {
+  override readonly name = "SandboxesImpossibleError";
+}
+
 /** The limits of a sandbox, for everything in it together. */
 export interface HoldLimits {
   readonly memoryBytes: number;
@@ -199,15 +204,20 @@ class Connection {
   }
 }
 
-/** @throws SandboxesFullError if the frame says that the launcher is full. */
+/** @throws SandboxesFullError if the frame says that the launcher is full, and SandboxesImpossibleError if it can have none. */
 function full(frame: Frame): Frame {
   if (frame.name !== "FAILED") return frame;
   const entries = new Entries(frame);
   const step = entries.text("STEP_NAME");
-  if (FULL[step] !== entries.int("STEP_ERRNO")) return frame;
+  const errno = entries.int("STEP_ERRNO");
+  if (step === "sandboxes" && errno === IMPOSSIBLE)
+    throw new SandboxesImpossibleError("this machine can have no sandboxes");
+  if (FULL[step] !== errno) return frame;
   const what = step === "disk" ? entries.text("STEP_OBJECT") : `all ${step} are taken`;
   throw new SandboxesFullError(`no free place: ${what}`);
 }
+/** The error number with which the launcher refuses sandboxes where the machine can have none: ENOTSUP. */
+const IMPOSSIBLE = 95;
 /** The error number with which each step says that there is no room: EAGAIN, and for disks ENOSPC. */
 const FULL: Readonly<Record<string, number>> = { sandboxes: 11, executions: 11, disk: 28 };
 
@@ -258,7 +268,8 @@ export class HeldSandbox {
    * Makes a sandbox.
    * @param socketPath the launcher's SANDBOXES_SOCKET.
    * @param account a number below 2^32. Sandboxes with the same number have the share of CPU time of one sandbox together.
-   * @throws SandboxesFullError if the launcher has no free place, and another SandboxError if it cannot make the sandbox.
+   * @throws SandboxesFullError if the launcher has no free place, SandboxesImpossibleError if the machine can have none, and another SandboxError if it cannot
+   *   make the sandbox.
    */
   static async hold(socketPath: string, limits: HoldLimits, account = 0): Promise<HeldSandbox> {
     const connection = await Connection.open(socketPath);

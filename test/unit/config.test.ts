@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { resolve } from "node:path";
 import { test } from "node:test";
+import { SANDBOXES } from "../../src/config/settings.ts";
 import { ConfigError, loadConfig } from "../../src/config.ts";
 
 test("the default is HTTPS on loopback with the certificate of the data directory", () => {
@@ -15,6 +17,22 @@ test("the default is HTTPS on loopback with the certificate of the data director
   assert.equal(config.launcherSocket, "/var/lib/assay/run/serve/launcher.sock");
   assert.equal(config.maxPending, 2000);
   assert.equal(config.operatorListen, null);
+});
+
+test("a service that is alone with its database has sandboxes by default, and the shell tells the launcher the same number", () => {
+  const database = "postgres://db.example/assay";
+  for (const [environment, number] of [
+    [{}, SANDBOXES],
+    [{ ASSAY_DATABASE: database }, 0],
+    [{ ASSAY_SANDBOXES: "0" }, 0],
+    [{ ASSAY_SANDBOXES: "3" }, 3],
+    [{ ASSAY_SANDBOXES: "3", ASSAY_DATABASE: database }, 3],
+  ] as const) {
+    assert.equal(loadConfig({}, environment).sandboxes, number);
+    const script = `. ./setup/instance.sh; sandboxes_at_most`;
+    const env = { PATH: process.env.PATH, ...environment };
+    assert.equal(execFileSync("sh", ["-euc", script], { env, encoding: "utf8" }), `${number}\n`);
+  }
 });
 
 test("a flag overrides the environment", () => {

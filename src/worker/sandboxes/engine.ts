@@ -11,7 +11,8 @@ import type { SandboxLimits } from "../../domain/sandboxes/sandbox.ts";
 
 export interface SandboxEngine {
   /**
-   * Makes a box that is kept until `end`. @throws SandboxesFullError if the launcher has no free sandbox, and SandboxError.
+   * Makes a box that is kept until `end`. @throws SandboxesFullError if the launcher has no free sandbox, SandboxesImpossibleError if the
+   * machine can have none, and SandboxError.
    * @param accountId the boxes of one account have the share of CPU time of one box together.
    */
   hold(limits: SandboxLimits, accountId: string): Promise<HeldBox>;
@@ -59,6 +60,11 @@ export interface HeldBox {
 /** Whether an error says that the launcher has no free sandbox, or no free connection for executions. */
 export function isFull(error: unknown): boolean {
   return error instanceof Error && error.name === "SandboxesFullError";
+}
+
+/** Whether an error says that the machine of the launcher can have no sandboxes. */
+export function isImpossible(error: unknown): boolean {
+  return error instanceof Error && error.name === "SandboxesImpossibleError";
 }
 
 /** A step in a kept box. */

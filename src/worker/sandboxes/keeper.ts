@@ -29,7 +29,7 @@ import type {
 } from "../../store/sandboxes/types.ts";
 import type { Store } from "../../store/store.ts";
 import type { AccountUse } from "./attachments.ts";
-import { type HeldBox, isFull, type SandboxEngine } from "./engine.ts";
+import { type HeldBox, isFull, isImpossible, type SandboxEngine } from "./engine.ts";
 import { restoreFiles } from "./files.ts";
 import { Pace } from "./pace.ts";
 import { LivingSandbox } from "./sandbox.ts";
@@ -490,6 +490,7 @@ export class SandboxKeeper implements SandboxHost {
           this.#unstored.set(sandbox.id, end);
         })
         .finally(release);
+      if (isImpossible(error)) throw new SandboxRefused("sandboxesOff");
       throw isFull(error) ? new SandboxRefused("sandboxesFull") : error;
     }
   }

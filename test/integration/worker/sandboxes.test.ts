@@ -420,6 +420,18 @@ test("a stop ends all sandboxes, and is durable when it resolves", async (t) => 
   await assert.rejects(create(), refusedAs("sandboxesOff"));
 });
 
+test("where the machine can have no sandboxes, a request for one says so, and none stays", async (t) => {
+  const { create, store, keeper, engine, key } = await started(t);
+  engine.isImpossible = true;
+  await assert.rejects(create(), refusedAs("sandboxesOff"));
+  const { sandboxes } = await store.sandboxes.list(key.accountId, { max: 10 });
+  assert.deepEqual(
+    sandboxes.map(({ state, endReason }) => [state, endReason]),
+    [["ended", "failed"]],
+  );
+  assert.equal(keeper.counts().held.sandboxes, 0);
+});
+
 test("a new process ends the sandboxes of an earlier one before it has any", async (t) => {
   const { create, store, handle } = await started(t);
   const sandbox = await create();

@@ -21,6 +21,8 @@ export interface LauncherOptions {
   readonly clientUid?: number;
   /** Default: 2. */
   readonly slots?: number;
+  /** Whether the launcher also starts where the machine can have no sandboxes, and then refuses them. */
+  readonly sandboxesIfPossible?: boolean;
   /** Sandboxes at most; default: 0. They may use `sandboxMemory` bytes together, by default 2 GiB. */
   readonly sandboxes?: number;
   readonly sandboxMemory?: number;
@@ -93,6 +95,7 @@ export async function startLauncher(options: LauncherOptions = {}): Promise<Laun
           String(options.sandboxes),
           "--sandbox-memory",
           String(options.sandboxMemory ?? 2 * 1024 ** 3),
+          ...(options.sandboxesIfPossible ? ["--sandboxes-if-possible"] : []),
           ...(options.loopback === false ? [] : ["--loopback"]),
           ...(options.disks
             ? ["--sandbox-disks", options.disks.directory, "--sandbox-disk", String(options.disks.bytes)]

@@ -33,6 +33,8 @@ export class MemoryEngine implements SandboxEngine {
   readonly boxes: MemoryBox[] = [];
   /** The most boxes at the same time. */
   most = Number.POSITIVE_INFINITY;
+  /** Whether the machine can have no sandboxes. */
+  isImpossible = false;
   /** Controls that the next boxes lack. */
   missing: readonly string[] = [];
   readonly #program: Program;
@@ -56,6 +58,7 @@ export class MemoryEngine implements SandboxEngine {
 
   async hold(limits: SandboxLimits): Promise<MemoryBox> {
     await Promise.resolve();
+    if (this.isImpossible) throw Object.assign(new Error("no sandboxes"), { name: "SandboxesImpossibleError" });
     if (this.boxes.filter((box) => !box.isEnded).length >= this.most) {
       throw Object.assign(new Error("no free sandbox"), { name: "SandboxesFullError" });
     }

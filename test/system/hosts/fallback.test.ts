@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { SandboxesImpossibleError } from "../../../src/sandbox/held-sandbox.ts";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import { buildOutcome } from "../../../src/verdict/build-outcome.ts";
 import { exists } from "../../support/launcher/machine.ts";
+import { hold } from "../../support/launcher/sandbox.ts";
 import { source } from "../../support/programs/product.ts";
 import { shell } from "../../support/sandbox/steps.ts";
 import { type Host, Machine, readiness, refusing, v1Mount, v2Mount } from "./host.ts";
@@ -66,7 +68,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
   "a kernel that has every system call although its version number is old": {
     host: () => ({ under: ["setarch", "--uname-2.6"] }),
-    without: [],
+    without: ["sandbox_sockets"], // what they need of the kernel cannot be tried, so the version decides (launcher/loopback.c)
     fileSizeEvidence: hybrid ? TRACEPOINT : /./,
     pressureEvidence: hybrid ? PRESSURE : /./,
   },
@@ -95,6 +97,33 @@ for (const [what, row] of Object.entries(ROWS)) {
     assert.deepEqual(await machine.tracesLeft(), []);
   });
 }
+
+test(
+  "a machine that can have no sandboxes: submissions run, and sandboxes are refused, unless the operator has asked for them",
+  LIMIT,
+  async (t) => {
+    const directory = mkdtempSync(join(tmpdir(), "assay-fallback-"));
+    t.after(() => rmSync(directory, { recursive: true }));
+    const file = join(directory, "suid_dumpable");
+    writeFileSync(file, "1\n");
+    const prepare = `mount --bind ${file} /proc/sys/fs/suid_dumpable`;
+    const machine = await Machine.with(t, { prepare, sandboxes: 2 });
+    assert.match(String(await machine.launcher()), /sandboxes need fs.suid_dumpable 0 or 2/);
+
+    const launcher = await machine.launcher({ sandboxesIfPossible: true });
+    if (typeof launcher === "string") throw new Error(launcher);
+    assert.match(
+      launcher.stderr(),
+      /this machine can have no sandboxes, so requests for them are refused .*fs.suid_dumpable/,
+    );
+    await assert.rejects(hold(launcher), SandboxesImpossibleError);
+    const service = await machine.service();
+  assert.equal((await ready(service)).status, 200);
+  await assertEnforced(service);
+    assert.equal(await launcher.stop(), 0, launcher.stderr());
+    assert.deepEqual(await machine.tracesLeft(), []);
+  },
+);
 
 test("swap on: a program gets no swap, whether it was on before or not", LIMIT, async (t) => {
   const machine = await Machine.with(t);

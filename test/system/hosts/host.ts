@@ -17,7 +17,8 @@ import { tracesLeft } from "../../support/launcher/machine.ts";
 import { someLanguages } from "../../support/worker/some-languages.ts";
 
 /** A machine with fewer features, for processes started on it. The real machine does not change. */
-export interface Host extends Pick<LauncherOptions, "program" | "image" | "fault"> {
+export interface Host
+  extends Pick<LauncherOptions, "program" | "image" | "fault" | "sandboxes" | "sandboxesIfPossible"> {
   /** Shell commands in a new mount namespace; INSTANCE is the launcher's. */
   readonly prepare?: string;
   /** Prefix that executes the following command. */

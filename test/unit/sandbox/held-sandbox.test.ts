@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { ourBuild } from "../../../src/sandbox/build.ts";
-import { HeldSandbox, SandboxesFullError } from "../../../src/sandbox/held-sandbox.ts";
+import { HeldSandbox, SandboxesFullError, SandboxesImpossibleError } from "../../../src/sandbox/held-sandbox.ts";
 import { PROTOCOL_VERSION } from "../../../src/sandbox/protocol.ts";
 import { encodeRaw, type Frame, FrameReader, FrameWriter } from "../../../src/sandbox/wire.ts";
 import { execution } from "../../support/launcher/sandbox.ts";
@@ -54,12 +54,12 @@ function serve(name: string, greeting: () => Buffer, answer: (frame: Frame, sock
   return new Promise((resolve) => server.listen(path, () => resolve(path)));
 }
 
-test("a launcher without a free place is told from other failures", async () => {
-  const failed = (name: string) =>
+test("a launcher without a free place, or on a machine without sandboxes, is told from other failures", async () => {
+  const failed = (name: string, errno = 11) =>
     new FrameWriter("FAILED")
       .bytes("STEP_NAME", name)
       .bytes("STEP_OBJECT", "all are taken")
-      .int("STEP_ERRNO", 11)
+      .int("STEP_ERRNO", errno)
       .end();
   await assert.rejects(
     HeldSandbox.hold(
@@ -72,6 +72,12 @@ test("a launcher without a free place is told from other failures", async () => 
     ),
     SandboxesFullError,
   );
+  const impossible = await serve(
+    "impossible",
+    () => failed("sandboxes", 95),
+    () => {},
+  );
+  await assert.rejects(HeldSandbox.hold(impossible, LIMITS), SandboxesImpossibleError);
   const other = await serve(
     "broken",
     () => failed("mount"),
