@@ -118,8 +118,8 @@ test(
     );
     await assert.rejects(hold(launcher), SandboxesImpossibleError);
     const service = await machine.service();
-  assert.equal((await ready(service)).status, 200);
-  await assertEnforced(service);
+    assert.equal((await ready(service)).status, 200);
+    await assertEnforced(service);
     assert.equal(await launcher.stop(), 0, launcher.stderr());
     assert.deepEqual(await machine.tracesLeft(), []);
   },
