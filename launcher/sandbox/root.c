@@ -113,9 +113,15 @@ static int make_layer(const struct sandbox_root *root, struct failure *f)
 		      "while [ $# -gt 0 ]; do\n  case $1 in\n  --) shift; break ;;\n  -u | -g | -h | -p | -U | -C | -T) shift 2 || exit 1 ;;\n"
 		      "  -*) shift ;;\n  *=*) export \"$1\"; shift ;;\n  *) break ;;\n  esac\ndone\n[ $# -gt 0 ] || exit 0\nexec \"$@\"\n") < 0)
 		return -1;
-	/* The image has Node outside PATH, because plans of languages name it by its path. */
-	if (access("/opt/assay/node/node", X_OK) == 0 && symlink("/opt/assay/node/node", LAYER "/usr/local/bin/node") < 0)
-		return fail(f, "sandbox", LAYER "/usr/local/bin/node");
+	/* The image has these outside PATH: plans of languages name Node by its path, and submissions have no npm. */
+	static const struct { const char *to, *path; } commands[] = {
+		{"/opt/assay/node/node", LAYER "/usr/local/bin/node"},
+		{"/opt/assay/npm/bin/npm-cli.js", LAYER "/usr/local/bin/npm"},
+		{"/opt/assay/npm/bin/npx-cli.js", LAYER "/usr/local/bin/npx"},
+	};
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+		if (access(commands[i].to, X_OK) == 0 && symlink(commands[i].to, commands[i].path) < 0)
+			return fail(f, "sandbox", "%s", commands[i].path);
 	return 0;
 }
 
@@ -128,7 +134,6 @@ static int make_changes(const struct sandbox_root *root, struct failure *f)
 	char options[96];
 	static const char *const opaque[] = {CHANGES "/upper/tmp", CHANGES "/upper/home"};
 	static const char *const of_user[] = {CHANGES "/upper/home/user", CHANGES "/upper/home/user/.local", CHANGES "/upper/home/user/.local/bin"};
-	static const char npmrc[] = "prefix=/home/user/.local\n";
 	snprintf(options, sizeof options, "mode=0755,size=%llu,nr_inodes=%llu", (unsigned long long)root->disk, (unsigned long long)root->inodes);
 	int mounted = root->disk_mount < 0 ? mount("tmpfs", CHANGES, "tmpfs", MS_NOSUID | MS_NODEV, options)
 					   : (int)syscall(__NR_move_mount, root->disk_mount, "", AT_FDCWD, CHANGES, FROM_EMPTY_PATH);
@@ -143,9 +148,7 @@ static int make_changes(const struct sandbox_root *root, struct failure *f)
 	for (size_t i = 0; i < sizeof of_user / sizeof *of_user; i++)
 		if (mkdir(of_user[i], 0755) < 0 || chown(of_user[i], root->uid, root->uid) < 0)
 			return fail(f, "sandbox", "%s", of_user[i]);
-	if (write_whole(CHANGES "/upper/home/user/.npmrc", npmrc, strlen(npmrc), 0644, f) < 0)
-		return -1;
-	return chown(CHANGES "/upper/home/user/.npmrc", root->uid, root->uid) < 0 ? fail(f, "sandbox", ".npmrc") : 0;
+	return 0;
 }
 
 /* ---- /proc ---- */

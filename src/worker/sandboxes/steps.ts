@@ -15,12 +15,10 @@ export const BASE_ENV: Readonly<Record<string, string>> = {
   LANG: "C.UTF-8",
   LC_ALL: "C.UTF-8",
   TMPDIR: "/tmp",
-  // The packages of the image belong to root: pip installs into the home of the user, and npm as well.
+  // The packages of the image belong to root: pip installs into the home of the user. npm does by its built-in settings, in the image.
   PIP_USER: "1",
   PIP_BREAK_SYSTEM_PACKAGES: "1",
   PIP_DISABLE_PIP_VERSION_CHECK: "1",
-  npm_config_prefix: `${HOME}/.local`,
-  npm_config_update_notifier: "false",
 };
 
 /** The steps of one execution, in their order. Each but the last must succeed. */

@@ -72,6 +72,32 @@ with zipfile.ZipFile("greeting-1.0-py3-none-any.whl", "w") as z:
   assert.equal(await run("greet && python3 -c 'import greeting; greeting.main()'"), "hello\nhello\n");
 });
 
+test("npm packs, installs for the user and for a project, and runs scripts, without a network", async () => {
+  const script = `set -e
+mkdir -p greeter/bin && cd greeter
+npm init -y > /dev/null && npm pkg set bin.welcome=bin/welcome.js
+printf '#!/usr/bin/env node\\nconsole.log("welcome", process.argv[2] ?? "")\\n' > bin/welcome.js
+cd .. && npm pack -s ./greeter
+npm install -g ./greeter-1.0.0.tgz > /dev/null && command -v welcome && welcome you
+mkdir site && cd site && npm init -y > /dev/null && npm pkg set scripts.start='welcome here'
+npm install ../greeter-1.0.0.tgz > /dev/null && npm run -s start && npx welcome again && npm ls --parseable
+npm prefix -g; npm uninstall -g greeter > /dev/null && ls -A ~/.local/bin | grep -c welcome || true`;
+  assert.equal(
+    await run(script),
+    "greeter-1.0.0.tgz\n/home/user/.local/bin/welcome\nwelcome you\nwelcome here\nwelcome again\n" +
+      "/home/user/site\n/home/user/site/node_modules/greeter\n/home/user/.local\n0\n",
+  );
+  // What needs a registry fails at once, and says why.
+  assert.match(await run("npm install left-pad 2>&1 || true"), /EAI_AGAIN|ENOTFOUND|ECONNREFUSED/);
+});
+
+test("a setting of npm that the user makes takes precedence over the built-in one", async () => {
+  assert.equal(
+    await run("npm config set prefix ~/elsewhere && npm prefix -g; npm config delete prefix && npm prefix -g"),
+    "/home/user/elsewhere\n/home/user/.local\n",
+  );
+});
+
 test("make, SQLite and compilers work on files of the sandbox", async () => {
   assert.equal(
     await run("printf 'all: b\\n\\t@cat b\\nb: a\\n\\t@sed s/1/2/ a > b\\n' > Makefile && echo 1 > a && make"),
