@@ -29,6 +29,7 @@
 
 #include "box/init.h"
 #include "clock.h"
+#include "descriptors.h"
 #include "seccomp.h"
 
 static struct child_failure *failure;
@@ -88,11 +89,11 @@ static void close_others(unsigned from, const int *excluded, int count)
 	must(syscall(__NR_close_range, from, ~0u, 0), "descriptors", "close");
 }
 
-/* Closes all descriptors but these. One of them can be -1. */
-static void close_all_but(int a, int b, int c)
+/* Closes all descriptors but these four, of which some can be -1. */
+static void close_all_but(int open_ones[4])
 {
-	int open_ones[] = {a, b, c}, first = 0;
-	for (int i = 1; i < 3; i++)
+	int first = 0;
+	for (int i = 1; i < 4; i++)
 		for (int j = i; j > 0 && open_ones[j] < open_ones[j - 1]; j--) {
 			int smaller = open_ones[j];
 			open_ones[j] = open_ones[j - 1];
@@ -100,7 +101,7 @@ static void close_all_but(int a, int b, int c)
 		}
 	while (open_ones[first] < 0)
 		first++;
-	close_others(0, open_ones + first, 3 - first);
+	close_others(0, open_ones + first, 4 - first);
 }
 
 static void mount_tmpfs(const char *at, unsigned long flags, unsigned mode, uint64_t bytes, uint64_t inodes)
@@ -136,18 +137,18 @@ static void enter_sandbox(const struct sandbox_root *root)
 
 _Noreturn void become_init(const struct init_args *args)
 {
-	int lifeline = args->lifeline, ready = args->ready, disk = args->sandbox ? args->sandbox->disk_mount : -1;
+	int lifeline = args->lifeline, ready = args->ready, disk = args->sandbox ? args->sandbox->disk_mount : -1, proc = args->sandbox ? args->sandbox->proc_mount : -1;
 	failure = args->failure;
 	ready_fd = args->ready;
-	close_all_but(lifeline, ready, disk);
+	close_all_but((int[]){lifeline, ready, disk, proc});
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "init", "parent death signal");
 	must(prctl(PR_SET_NAME, "assay-init", 0, 0, 0), "init", "name");
 	if (args->sandbox)
 		enter_sandbox(args->sandbox);
 	else
 		mount_all(args);
-	if (disk >= 0)
-		close(disk);
+	close_fd(&disk);
+	close_fd(&proc);
 
 	/* With SIGCHLD ignored, the kernel reaps orphans by itself. */
 	struct sigaction ignore = {.sa_handler = SIG_IGN};

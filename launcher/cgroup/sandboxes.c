@@ -214,7 +214,7 @@ uint64_t sandbox_oom_kills(const struct group_set *s, uint64_t retired)
 	return retired;
 }
 
-uint64_t sandbox_charged(const struct group_set *s)
+int sandbox_memory(const struct group_set *s, struct sandbox_memory *memory)
 {
 	enum { BYTES = 16384 };
 	static struct area area;
@@ -223,16 +223,26 @@ uint64_t sandbox_charged(const struct group_set *s)
 	char number[32], *text = area_of(&area, BYTES);
 	if (group_file_read(dir, v1 ? "memory.usage_in_bytes" : "memory.current", number, sizeof number) <= 0 ||
 	    group_file_read(dir, "memory.stat", text + 1, BYTES - 1) <= 0)
-		return UINT64_MAX;
+		return -1;
 	text[0] = '\n';
 	/* On v1, the numbers without `total_` do not contain the groups below. */
 	const char *const names[] = {v1 ? "\ntotal_cache " : "\nfile ", v1 ? "\ntotal_shmem " : "\nshmem "};
 	const char *files = strstr(text, names[0]), *shared = strstr(text, names[1]);
 	if (!files || !shared)
+		return -1;
+	memory->all = strtoull(number, NULL, 10);
+	memory->files = strtoull(files + strlen(names[0]), NULL, 10);
+	memory->shmem = strtoull(shared + strlen(names[1]), NULL, 10);
+	return 0;
+}
+
+uint64_t sandbox_charged(const struct group_set *s)
+{
+	struct sandbox_memory m;
+	if (sandbox_memory(s, &m) < 0)
 		return UINT64_MAX;
-	uint64_t charged = strtoull(number, NULL, 10), cached = strtoull(files + strlen(names[0]), NULL, 10), shmem = strtoull(shared + strlen(names[1]), NULL, 10);
-	cached = cached > shmem ? cached - shmem : 0;
-	return charged > cached ? charged - cached : 0;
+	uint64_t cached = m.files > m.shmem ? m.files - m.shmem : 0;
+	return m.all > cached ? m.all - cached : 0;
 }
 
 int sandbox_open_events(const struct group_set *s)

@@ -50,6 +50,10 @@ int sandbox_cpu_tasks(const struct group_set *s);
 void sandbox_kill(const struct group_set *s);
 /* Stops or continues all processes. Returns what the kernel says after at most `timeout_ms`: 1 if all are stopped, 0 if not, -1 if unknown. */
 int sandbox_freeze(const struct group_set *s, bool frozen, int timeout_ms);
+/* What is charged to a sandbox, in bytes: all of it, and of that files in memory and pages of files on disks, and only the former. */
+struct sandbox_memory { uint64_t all, files, shmem; };
+/* Returns -1 if it cannot be read. */
+int sandbox_memory(const struct group_set *s, struct sandbox_memory *memory);
 /* Returns how many bytes are charged to the sandbox, without page cache of files on disk; UINT64_MAX if that cannot be read. */
 uint64_t sandbox_charged(const struct group_set *s);
 int sandbox_is_frozen(const struct group_set *s);

@@ -20,6 +20,7 @@
 #include "clock.h"
 #include "descriptors.h"
 #include "run/run.h"
+#include "sandbox/proc_files.h"
 #include "sandbox/sandbox.h"
 #include "seccomp.h"
 #include "slot/connection.h"
@@ -33,6 +34,7 @@ enum {
 	FREEZE_TIMEOUT_MS = 2000, FREEZE_ON_DISK_TIMEOUT_MS = 6000, /* programs that wait for a disk stop when they have it */
 	STARTS_TIMEOUT_MS = 2000,  /* how long a PAUSE waits for programs that are being started */
 	COVER_EVERY_MS = 1000,
+	WRITE_EVERY_MS = 1000,     /* how often the files in /proc are written while programs may run */
 	RECLAIM_TIMEOUT_MS = 200, RECLAIM_STEP_BYTES = 4 << 20, RECLAIM_LEAST_BYTES = 64 << 10,
 	END_TIMEOUT_MS = 8000,     /* how long attached slots may take to end; below SLOT_END_MS of serve.c */
 	UNCHARGE_TIMEOUT_MS = 5000, RECLAIM_EVERY = 8, CHARGED_MAX = 4 << 20, GROUPS_TIMEOUT_MS = 2000, DISK_TRIES = 5, DISK_PAUSE_US = 20000,
@@ -67,6 +69,7 @@ struct holder {
 	struct leaf_pool pool;
 	struct box box;
 	struct disk disk; /* if the files are not in memory */
+	struct proc_files proc_files;
 	struct run run; /* a parked program that shows which controls hold */
 	struct attached attached[PLACES_MAX];
 	uint64_t covered_ns; /* when /proc was last looked through */
@@ -136,11 +139,30 @@ static int make_disk(struct holder *h, struct failure *f)
 	return -1;
 }
 
+static uint64_t fact(const struct holder *h, enum fact which)
+{
+	uint64_t value;
+	return leaf_read(&h->slot.launcher->sandboxes.below, &h->groups.own, which, &value) < 0 ? 0 : value;
+}
+
+/* Reads what the files in /proc say. */
+static int read_values(const struct holder *h, struct proc_values *v)
+{
+	struct sandbox_memory memory;
+	if (sandbox_memory(&h->groups, &memory) < 0)
+		return -1;
+	*v = (struct proc_values){
+		.memory_limit = h->limits.memory, .memory = memory.all, .files = memory.files, .shmem = memory.shmem,
+		.cpu_usec = fact(h, FACT_CPU_USEC), .processes = fact(h, FACT_PIDS_CURRENT),
+	};
+	return 0;
+}
+
 static int make_sandbox(struct holder *h, struct failure *f)
 {
 	struct slot *s = &h->slot;
 	struct sandbox_root root = {
-		.uid = s->lane[0].uid, .memory = h->limits.memory, .disk = h->limits.disk, .inodes = h->limits.inodes, .disk_mount = -1,
+		.uid = s->lane[0].uid, .disk = h->limits.disk, .inodes = h->limits.inodes, .disk_mount = -1, .proc_mount = -1,
 	};
 	char path[32];
 	s->launcher->notes[s->number].account = h->limits.account; /* before there is a group that the launcher may have to remove */
@@ -154,11 +176,13 @@ static int make_sandbox(struct holder *h, struct failure *f)
 	h->events = sandbox_open_events(&h->groups);
 	s->cpu_group_tasks = h->cpu_tasks;
 	h->pool.on_disk = h->limits.on_disk;
-	if (h->limits.on_disk && make_disk(h, f) < 0)
+	if (proc_files_make(&h->proc_files, f) < 0 || (h->limits.on_disk && make_disk(h, f) < 0))
 		return -1;
 	root.disk_mount = h->disk.mount;
+	root.proc_mount = h->proc_files.mount;
 	int built = box_build_sandbox(s, &h->box, &root, f);
-	close_fd(&h->disk.mount); /* the box has it */
+	close_fd(&h->proc_files.mount);
+	close_fd(&h->disk.mount); /* the box has both */
 	if (built < 0)
 		return -1;
 	h->box.groups = &h->groups.below;
@@ -169,6 +193,11 @@ static int make_sandbox(struct holder *h, struct failure *f)
 	if (sandbox_proc_uncovered(h->proc) != 0)
 		return fail_with(f, EPERM, "mount", "/proc of the sandbox shows something of the machine");
 	h->covered_ns = now_ns();
+	struct proc_values values;
+	if (read_values(h, &values) < 0)
+		return fail(f, "cgroup", "what the sandbox uses");
+	if (proc_files_begin(&h->proc_files, h->proc, &values, f) < 0)
+		return -1;
 	return slot_confine(sandbox_columns(s->launcher), f);
 }
 
@@ -344,6 +373,34 @@ static void join_slot(struct holder *h, struct attached *a)
 	a->joined = true;
 }
 
+/* Whether there can be programs: in leaves of executions, or of what these have left. */
+static bool has_programs(const struct holder *h)
+{
+	bool any = false;
+	for (int i = 0; i < SANDBOX_LEAVES_MAX; i++)
+		any = any || h->pool.state[i] == LEAF_TAKEN || h->pool.state[i] == LEAF_LEFT;
+	return any;
+}
+
+/*
+ * Writes the files in /proc if that is due. Returns when it is next; UINT64_MAX while no program can read them, so that an idle sandbox costs nothing. There is
+ * one before each execution as well. If programs keep too many replaced files open, the sandbox goes on with the values of before.
+ */
+static uint64_t write_proc(struct holder *h, bool begins)
+{
+	uint64_t due = h->proc_files.written_ns + WRITE_EVERY_MS * 1000000ull;
+	struct proc_values values;
+	if (h->paused || h->frozen || (!begins && !has_programs(h)))
+		return UINT64_MAX;
+	if (now_ns() < due)
+		return due;
+	if (read_values(h, &values) == 0)
+		proc_files_write(&h->proc_files, &values);
+	else
+		h->proc_files.written_ns = now_ns();
+	return h->proc_files.written_ns + WRITE_EVERY_MS * 1000000ull;
+}
+
 /*
  * Kills all programs of the sandbox if its locks exceed their limit although the program that made the last one was killed (locks.h). Returns when the
  * next check is due; UINT64_MAX if no program runs. There is one before each execution as well, so that it does not end for what an earlier one has done.
@@ -351,10 +408,7 @@ static void join_slot(struct holder *h, struct attached *a)
 static uint64_t check_locks(struct holder *h, bool at_once)
 {
 	const struct locks *locks = &h->slot.launcher->locks;
-	bool runs = false;
-	for (int i = 0; i < SANDBOX_LEAVES_MAX; i++)
-		runs = runs || h->pool.state[i] == LEAF_TAKEN || h->pool.state[i] == LEAF_LEFT;
-	if (locks->sandboxes < 0 || (!runs && !at_once))
+	if (locks->sandboxes < 0 || (!at_once && !has_programs(h)))
 		return UINT64_MAX;
 	uint64_t now = now_ns();
 	if (at_once || now >= h->lock_check_at) {
@@ -370,6 +424,7 @@ static void give_leaf(struct holder *h, struct attached *a, bool while_frozen)
 	struct held_message answer = {.kind = HELD_LEAF, .leaf = -1};
 	if (!h->paused)
 		check_locks(h, true);
+	write_proc(h, true);
 	if (a->ends)
 		answer.err = ECONNRESET;
 	else if (while_frozen && !h->frozen)
@@ -644,12 +699,6 @@ static void take_over(struct holder *h, struct attached *a, const struct held_me
 	drop_slot(h, a);
 }
 
-static uint64_t fact(const struct holder *h, enum fact which)
-{
-	uint64_t value;
-	return leaf_read(&h->slot.launcher->sandboxes.below, &h->groups.own, which, &value) < 0 ? 0 : value;
-}
-
 /*
  * Makes the kernel free what it can of the memory of a paused sandbox, such as pages of programs and unused entries of directories. The client has
  * its answer already; its next request ends this. Files and the memory of programs stay, because they would need swap space.
@@ -754,9 +803,11 @@ static void hold(struct holder *h)
 		on[ON_MEMORY] = (struct pollfd){.fd = v1 ? h->groups.own.oom_event : h->events, .events = v1 ? POLLIN : POLLPRI};
 		for (int i = 0; i < PLACES_MAX; i++)
 			on[ON_SLOTS + i] = (struct pollfd){.fd = h->attached[i].socket, .events = POLLIN};
-		uint64_t next = check_left(h), due = decide_stays(h), locks = check_locks(h, false), now = now_ns();
+		uint64_t next = check_left(h), due = decide_stays(h), locks = check_locks(h, false), files = write_proc(h, false), now = now_ns();
 		if (due < next)
 			next = due;
+		if (files < next)
+			next = files;
 		if (locks < next)
 			next = locks;
 		if (h->connection < 0 && now >= h->kept_until_ns)

@@ -26,14 +26,16 @@
 #include <sys/mount.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "image-root.h"
 #include "loopback.h"
+#include "sandbox/proc_files.h"
 #include "seccomp.h"
 
 /* The file system of the sandbox's own files, and the tmpfs of the fixed files, until the root is the sandbox's. */
@@ -41,6 +43,7 @@
 #define FIXED "/dev/shm"
 #define LAYER FIXED "/layer"
 #define FACTS FIXED "/proc"
+#define WRITTEN FIXED "/written"
 #define HIDDEN_FILE FACTS "/.hidden-file"
 #define HIDDEN_DIRECTORY FACTS "/.hidden"
 #define PROC_FLAGS ((unsigned long)(MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY))
@@ -182,47 +185,21 @@ static int copy_fact(const char *from, const char *name, struct failure *f)
 	return done;
 }
 
-static int count_cpus(void)
+/* Makes the links to the files that the holder writes (proc_files.h), and has these at PROC_FILES_AT. */
+static int make_links(const struct sandbox_root *root, struct failure *f)
 {
-	FILE *file = fopen("proc/cpuinfo", "re");
-	char line[256];
-	int count = 0;
-	while (file && fgets(line, sizeof line, file))
-		count += !strncmp(line, "processor", 9);
-	if (file)
-		fclose(file);
-	return count ? count : 1;
-}
-
-static int make_stat(struct failure *f)
-{
-	char text[3072] = "cpu  0 0 0 0 0 0 0 0 0 0\n";
-	size_t used = strlen(text);
-	struct timespec wall, boot;
-	clock_gettime(CLOCK_REALTIME, &wall);
-	clock_gettime(CLOCK_BOOTTIME, &boot);
-	int cpus = count_cpus();
-	for (int cpu = 0; cpu < cpus && used + 64 < sizeof text; cpu++)
-		used += (size_t)snprintf(text + used, sizeof text - used, "cpu%d 0 0 0 0 0 0 0 0 0 0\n", cpu);
-	if (make_file(FACTS, "stat", 0444, f, "%sintr 0\nctxt 0\nbtime %lld\nprocesses 1\nprocs_running 1\nprocs_blocked 0\nsoftirq 0\n", text,
-		      (long long)(wall.tv_sec - boot.tv_sec)) < 0)
-		return -1;
-	return make_file(FACTS, "uptime", 0444, f, "%lld.00 0.00\n", (long long)boot.tv_sec);
-}
-
-static int make_meminfo(const struct sandbox_root *root, struct failure *f)
-{
-	static const char *const zero[] = {
-		"Buffers", "Cached", "SwapCached", "Active", "Inactive", "Active(anon)", "Inactive(anon)", "Active(file)", "Inactive(file)",
-		"Unevictable", "Mlocked", "SwapTotal", "SwapFree", "Dirty", "Writeback", "AnonPages", "Mapped", "Shmem", "KReclaimable", "Slab",
-		"SReclaimable", "SUnreclaim", "KernelStack", "PageTables", "Committed_AS",
-	};
-	char text[2048];
-	size_t used = 0;
-	for (size_t i = 0; i < sizeof zero / sizeof *zero; i++)
-		used += (size_t)snprintf(text + used, sizeof text - used, "%s: 0 kB\n", zero[i]);
-	unsigned long long kib = root->memory / 1024;
-	return make_file(FACTS, "meminfo", 0444, f, "MemTotal: %llu kB\nMemFree: %llu kB\nMemAvailable: %llu kB\n%s", kib, kib, kib, text);
+	static const char *const names[] = PROC_FILES;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		char at[64], to[64];
+		snprintf(at, sizeof at, FACTS "/%s", names[i]);
+		snprintf(to, sizeof to, PROC_FILES_AT "/%s", names[i]);
+		if (symlink(to, at) < 0)
+			return fail(f, "sandbox", "%s", at);
+	}
+	/* The holder writes through this mount, which ends with the old root; the sandbox has another one of the same files. */
+	if (mkdir(WRITTEN, 0755) < 0 || mkdir(FACTS "/fs", 0755) < 0 || chmod(FACTS "/fs", 0755) < 0 || mkdir(FACTS "/fs/sandbox", 0755) < 0)
+		return fail(f, "sandbox", WRITTEN);
+	return syscall(__NR_move_mount, root->proc_mount, "", AT_FDCWD, WRITTEN, FROM_EMPTY_PATH) < 0 ? fail(f, "mount", WRITTEN) : 0;
 }
 
 static int make_sysctls(struct failure *f)
@@ -258,15 +235,27 @@ static int make_facts(const struct sandbox_root *root, struct failure *f)
 {
 	if (mkdir(FACTS, 0755) < 0 || chmod(FACTS, 0755) < 0 || mkdir(HIDDEN_DIRECTORY, 0) < 0 || make_file(FACTS, ".hidden-file", 0, f, "%s", "") < 0)
 		return fail(f, "sandbox", FACTS);
-	if (copy_fact("proc/cpuinfo", "cpuinfo", f) < 0 || copy_fact("proc/version", "version", f) < 0 || make_stat(f) < 0 ||
-	    make_meminfo(root, f) < 0 || make_sysctls(f) < 0)
+	if (copy_fact("proc/cpuinfo", "cpuinfo", f) < 0 || copy_fact("proc/version", "version", f) < 0 || make_links(root, f) < 0 || make_sysctls(f) < 0)
 		return -1;
-	if (make_file(FACTS, "loadavg", 0444, f, "0.00 0.00 0.00 1/1 1\n") < 0 || make_file(FACTS, "diskstats", 0444, f, "%s", "") < 0 ||
+	if (make_file(FACTS, "diskstats", 0444, f, "%s", "") < 0 ||
 	    make_file(FACTS, "partitions", 0444, f, "%s", "") < 0 || make_file(FACTS, "vmstat", 0444, f, "nr_free_pages 0\npgpgin 0\npgpgout 0\npswpin 0\npswpout 0\n") < 0 ||
 	    make_file(FACTS, "swaps", 0444, f, "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n") < 0 ||
 	    make_file(FACTS, "filesystems", 0444, f, "nodev\tproc\nnodev\ttmpfs\nnodev\tdevpts\nnodev\toverlay\n") < 0)
 		return -1;
 	return make_file(FACTS, "cgroups", 0444, f, "#subsys_name\thierarchy\tnum_cgroups\tenabled\n");
+}
+
+/* Mounts a file, directory or link at another one. Links are not followed. */
+static int bind(const char *from, const char *at)
+{
+	enum { CLONED = 1 };
+	int tree = (int)syscall(__NR_open_tree, AT_FDCWD, from, CLONED | AT_SYMLINK_NOFOLLOW | O_CLOEXEC);
+	if (tree < 0)
+		return -1;
+	int done = (int)syscall(__NR_move_mount, tree, "", AT_FDCWD, at, FROM_EMPTY_PATH), err = errno;
+	close(tree);
+	errno = err;
+	return done;
 }
 
 /* Replaces or covers the entries of /proc at `proc` in the working directory. */
@@ -294,12 +283,26 @@ static int cover_proc(struct failure *f)
 		snprintf(at, sizeof at, "proc/%.63s", name[i]);
 		if (lstat(at, &st) < 0)
 			return fail(f, "mount", "/proc/%s", name[i]);
-		bool replaced = access(fact, F_OK) == 0;
+		bool replaced = faccessat(AT_FDCWD, fact, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 		const char *from = replaced ? fact : S_ISDIR(st.st_mode) ? HIDDEN_DIRECTORY : HIDDEN_FILE;
-		if (mount(from, at, NULL, MS_BIND, NULL) < 0)
+		if (bind(from, at) < 0)
 			return fail(f, "mount", "/proc/%s", name[i]);
 	}
+	const char *at = &PROC_FILES_AT[1]; /* in the working directory */
+	if (bind(WRITTEN, at) < 0 || mount(NULL, at, NULL, MS_REMOUNT | MS_BIND | PROC_FLAGS, NULL) < 0)
+		return fail(f, "mount", PROC_FILES_AT);
 	return 0;
+}
+
+/* Whether programs have the files that the holder writes through a mount that they cannot write to. */
+static bool has_read_only_files(int proc)
+{
+	struct statfs st;
+	int directory = openat(proc, &PROC_FILES_AT[sizeof "/proc/" - 1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool done = directory >= 0 && fstatfs(directory, &st) == 0 && (st.f_flags & ST_RDONLY);
+	if (directory >= 0)
+		close(directory);
+	return done;
 }
 
 int sandbox_proc_uncovered(int proc)
@@ -317,6 +320,7 @@ int sandbox_proc_uncovered(int proc)
 	for (struct dirent *entry; (entry = readdir(dir));)
 		if (!is_own(entry->d_name) && fstatat(copy, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == own.st_dev)
 			count++;
+	count += !has_read_only_files(copy);
 	closedir(dir);
 	return count;
 }
@@ -335,32 +339,39 @@ static bool find_cover(DIR *dir, dev_t proc, mode_t type, char at[96])
 	return false;
 }
 
-int sandbox_proc_cover(void)
+/* Covers what sandbox_proc_uncovered() would count. `other` is another stream of the directory. */
+static int cover(DIR *dir, DIR *other)
 {
 	struct stat own, st;
-	int covered = 0, err = 0;
-	DIR *dir = opendir("/proc"), *other = opendir("/proc");
-	if (!dir || !other || fstat(dirfd(dir), &own) < 0)
-		err = errno;
-	for (struct dirent *entry; !err && (entry = readdir(dir));) {
+	int covered = 0;
+	if (fstat(dirfd(dir), &own) < 0)
+		return -1;
+	for (struct dirent *entry; (entry = readdir(dir));) {
 		char at[96], from[96];
 		if (is_own(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != own.st_dev)
 			continue;
 		snprintf(at, sizeof at, "/proc/%.63s", entry->d_name);
-		mode_t type = S_ISDIR(st.st_mode) ? S_IFDIR : S_IFREG;
-		if (!find_cover(other, own.st_dev, type, from))
-			err = ENOENT;
-		else if (keyed(mount, from, at, NULL, (unsigned long)MS_BIND, NULL) < 0)
-			err = errno;
-		else
-			covered++;
+		if (!find_cover(other, own.st_dev, S_ISDIR(st.st_mode) ? S_IFDIR : S_IFREG, from)) {
+			errno = ENOENT;
+			return -1;
+		}
+		if (keyed(mount, from, at, NULL, (unsigned long)MS_BIND, NULL) < 0)
+			return -1;
+		covered++;
 	}
+	return covered;
+}
+
+int sandbox_proc_cover(void)
+{
+	DIR *dir = opendir("/proc"), *other = opendir("/proc");
+	int done = dir && other ? cover(dir, other) : -1, err = errno;
 	if (dir)
 		closedir(dir);
 	if (other)
 		closedir(other);
 	errno = err;
-	return err ? -1 : covered;
+	return done;
 }
 
 /* ---- the root ---- */

@@ -10,8 +10,9 @@
 /* What the root directory of a sandbox is made of. */
 struct sandbox_root {
 	uid_t uid;
-	uint64_t memory, disk, inodes;
+	uint64_t disk, inodes;
 	int disk_mount; /* the mount of a disk (disks.h), with room for `disk` bytes and `inodes` files; -1: the files are in memory */
+	int proc_mount; /* the mount of the files in /proc that the holder writes (proc_files.h) */
 };
 
 enum { TERMINALS_MAX = 16 /* terminals that a sandbox can have at the same time */ };
@@ -29,7 +30,10 @@ int sandbox_root_enter(const struct sandbox_root *root, struct failure *f);
  * has covered, or -1 with errno.
  */
 int sandbox_proc_cover(void);
-/* Returns how many entries of a sandbox's /proc, which is open as `proc`, show something of the machine. -1: it cannot be read. */
+/*
+ * Returns how many entries of a sandbox's /proc, which is open as `proc`, show something of the machine, or one more if the mount of the files that the holder
+ * writes there is not read-only. -1: it cannot be read.
+ */
 int sandbox_proc_uncovered(int proc);
 
 #endif

@@ -59,6 +59,7 @@ for name in sorted(os.listdir('/proc')):
         "cpuinfo",
         "diskstats",
         "filesystems",
+        "fs",
         "loadavg",
         "meminfo",
         "partitions",
