@@ -36,6 +36,16 @@ long bpf_element(int command, int map, const void *key, void *value)
 	return bpf_call(command, &attr);
 }
 
+int bpf_info(int object, void *info, uint32_t size)
+{
+	union bpf_attr attr;
+	memset(&attr, 0, sizeof attr);
+	attr.info.bpf_fd = (uint32_t)object;
+	attr.info.info = (uint64_t)(uintptr_t)info;
+	attr.info.info_len = size;
+	return (int)bpf_call(BPF_OBJ_GET_INFO_BY_FD, &attr);
+}
+
 uint64_t bpf_forget(int map, uint64_t owner, size_t owner_at, unsigned most, void *last, size_t size)
 {
 	enum { BATCH = 256, VALUE_BYTES = 64 };

@@ -38,6 +38,8 @@ long bpf_call(int command, union bpf_attr *attr);
 /* Makes a map. Returns its descriptor, or -1 with the failure. */
 int bpf_map(enum bpf_map_type type, uint32_t key, uint32_t value, uint32_t entries, uint32_t flags, struct failure *f);
 long bpf_element(int command, int map, const void *key, void *value);
+/* Reads what the kernel says about a program, a map or a link: a struct bpf_prog_info, bpf_map_info or bpf_link_info, which is 0 before. Returns -1 with errno. */
+int bpf_info(int object, void *info, uint32_t size);
 /*
  * Deletes at most so many entries of an owner from a hash map with keys of 64 bits, whose values have `size` bytes and their owner at the offset
  * `owner_at`. Returns the key of the last one, and copies its value to `last`; 0: there was none. Entries that others add or delete meanwhile change

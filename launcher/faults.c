@@ -8,6 +8,9 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/sched.h>
+#include <net/if.h>
+#include <net/route.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,11 +18,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "locks.h"
+#include "loopback.h"
+#include "seccomp.h"
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
@@ -29,6 +37,7 @@ int __real_openat(int dir, const char *name, int flags, ...);
 ssize_t __real_read(int fd, void *to, size_t size);
 ssize_t __real_write(int fd, const void *from, size_t size);
 ssize_t __real_pwrite(int fd, const void *from, size_t size, off_t at);
+int __real_ioctl(int fd, unsigned long request, void *argument);
 long __real_syscall(long number, ...);
 
 static bool fault(const char *name)
@@ -75,11 +84,51 @@ int __wrap_mount(const char *what, const char *at, const char *type, unsigned lo
 {
 	if (fault("read_only_root"))
 		flags &= ~(unsigned long)MS_NOSUID;
+	if (fault("own_upper") && type && !strcmp(type, "overlay"))
+		flags &= ~(unsigned long)MS_NOSUID;
+	/* That of a sandbox; the one of a box is mounted by syscall(). */
+	if (fault("restricted_proc") && type && !strcmp(type, "proc"))
+		data = NULL;
+	if (fault("uncovered_proc") && flags & MS_BIND && !strcmp(at, "proc/loadavg"))
+		return 0;
 	if (fault("own_image") && type && !strcmp(type, "overlay")) {
 		errno = ENODEV;
 		return -1;
 	}
 	return __real_mount(what, at, type, flags, data);
+}
+
+/* "loopback_only": the interface of a sandbox gets a route to other machines as well. */
+int __wrap_ioctl(int fd, unsigned long request, void *argument)
+{
+	int done = __real_ioctl(fd, request, argument);
+	if (request == SIOCSIFFLAGS && done == 0 && fault("loopback_only")) {
+		static char lo[] = "lo";
+		struct rtentry route = {.rt_flags = RTF_UP, .rt_dev = lo};
+		*(struct sockaddr_in *)&route.rt_dst = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a000000)};
+		*(struct sockaddr_in *)&route.rt_genmask = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xff000000)};
+		return __real_ioctl(fd, SIOCADDRT, &route);
+	}
+	return done;
+}
+
+/* The file of a limit of groups that was opened last to be written once; "memory_limit" and "process_limit" change what is written. */
+static struct { int fd; bool memory; } limit_file = {.fd = -1};
+
+static void note_limit_file(const char *name, int fd)
+{
+	bool memory = !strcmp(name, "memory.max") || !strcmp(name, "memory.limit_in_bytes");
+	limit_file.fd = memory || !strcmp(name, "pids.max") ? fd : -1;
+	limit_file.memory = memory;
+}
+
+/* Another number than the one in the text, if the chosen fault is about this limit. Returns the size of the new text, or 0. */
+static int other_limit(char text[24], const void *from, size_t size, bool memory)
+{
+	unsigned long long value = size < 24 ? strtoull(memcpy(text, from, size), NULL, 10) : 0;
+	if (!value || !fault(memory ? "memory_limit" : "process_limit"))
+		return 0;
+	return snprintf(text, 24, "%llu", memory ? value / 2 : value + 1);
 }
 
 /* "unreadable:FILE": the descriptor can be written if requested, but never read. */
@@ -93,6 +142,10 @@ int __wrap_openat(int dir, const char *name, int flags, ...)
 	va_start(list, flags);
 	mode_t mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
 	va_end(list);
+	if (!strcmp(name, "ptmx") && fault("terminals")) { /* the machine has as many as kernel.pty.max permits */
+		errno = ENOSPC;
+		return -1;
+	}
 	snprintf(unreadable, sizeof unreadable, "unreadable:%s", name);
 	bool is_unreadable = fault(unreadable);
 	for (int i = 0; i < 2; i++)
@@ -104,23 +157,30 @@ int __wrap_openat(int dir, const char *name, int flags, ...)
 		return __real_openat(dir, name, (flags & ~O_ACCMODE) | O_WRONLY);
 	if (is_unreadable)
 		return __real_openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return __real_openat(dir, name, flags, mode);
+	int opened = __real_openat(dir, name, flags, mode);
+	if ((flags & O_ACCMODE) == O_WRONLY)
+		note_limit_file(name, opened);
+	return opened;
 }
 
 /* "init_stays": neither the end of its life line nor a kill ends the init. */
 ssize_t __wrap_read(int fd, void *to, size_t size)
 {
 	ssize_t n = __real_read(fd, to, size);
-	while (n == 0 && in_init() && fault("init_stays"))
+	while (n == 0 && size == 1 && in_init() && fault("init_stays"))
 		pause();
 	return n;
 }
 
 ssize_t __wrap_write(int fd, const void *from, size_t size)
 {
+	char text[24] = "";
 	if (size == 1 && in_program() && fault("cgroup_membership"))
 		return 1;
-	return __real_write(fd, from, size);
+	bool limit = fd >= 0 && fd == limit_file.fd;
+	int n = limit ? other_limit(text, from, size, limit_file.memory) : 0;
+	limit_file.fd = -1;
+	return n > 0 ? (__real_write(fd, text, (size_t)n) == n ? (ssize_t)size : -1) : __real_write(fd, from, size);
 }
 
 /* "memory_limit", "process_limit": another value is written. The size of a value shows which of the two limits it is. */
@@ -128,14 +188,31 @@ ssize_t __wrap_pwrite(int fd, const void *from, size_t size, off_t at)
 {
 	char text[24] = "";
 	unsigned long long value = size < sizeof text ? strtoull(memcpy(text, from, size), NULL, 10) : 0;
-	if (fault("memory_limit") && value >= 1 << 20)
-		value /= 2;
-	else if (fault("process_limit") && value && value < 1 << 20)
-		value++;
-	else
+	int n = other_limit(text, from, size, value >= 1 << 20);
+	if (!n)
 		return __real_pwrite(fd, from, size, at);
-	int n = snprintf(text, sizeof text, "%llu", value);
 	return __real_pwrite(fd, text, (size_t)n, at) == n ? (ssize_t)size : -1;
+}
+
+/* "unreadable:socket counts", "unreadable:lock counts": a look-up in the map of struct loopback_counts, or of struct lock_counts. */
+static bool is_unreadable_map(const union bpf_attr *attr)
+{
+	struct bpf_map_info info = {0};
+	union bpf_attr about;
+	if (!fault("unreadable:socket counts") && !fault("unreadable:lock counts"))
+		return false;
+	memset(&about, 0, sizeof about);
+	about.info.bpf_fd = attr->map_fd;
+	about.info.info = (uint64_t)(uintptr_t)&info;
+	about.info.info_len = sizeof info;
+	return __real_syscall(__NR_bpf, BPF_OBJ_GET_INFO_BY_FD, &about, sizeof about, seccomp_key) == 0 &&
+	       info.value_size == (fault("unreadable:lock counts") ? sizeof(struct lock_counts) : sizeof(struct loopback_counts));
+}
+
+/* "lock_limit": there is no program at the tracepoint of whole files. At the other one, the launcher tries whether a program works. */
+static bool is_of_locks(const union bpf_attr *attr)
+{
+	return !strcmp((const char *)(uintptr_t)attr->raw_tracepoint.name, "flock_lock_inode");
 }
 
 long __wrap_syscall(long number, ...)
@@ -179,9 +256,14 @@ long __wrap_syscall(long number, ...)
 		struct rlimit other = {wanted->rlim_cur - 1, wanted->rlim_max};
 		return __real_syscall(number, a[0], a[1], &other, a[3], a[4]);
 	}
-	if (number == __NR_bpf && a[0] == BPF_MAP_LOOKUP_ELEM && fault("signal_counts")) {
+	if (number == __NR_bpf && a[0] == BPF_MAP_LOOKUP_ELEM && (fault("signal_counts") || is_unreadable_map((const union bpf_attr *)a[1]))) {
 		errno = EIO;
 		return -1;
 	}
+	/* Without any program on the group, the kernel has no storage for the group either. */
+	if (number == __NR_bpf && a[0] == BPF_PROG_ATTACH && ((const union bpf_attr *)a[1])->attach_type == BPF_CGROUP_SOCK_OPS && fault("socket_limit"))
+		return 0;
+	if (number == __NR_bpf && a[0] == BPF_RAW_TRACEPOINT_OPEN && fault("lock_limit") && is_of_locks((const union bpf_attr *)a[1]))
+		return fcntl((int)((const union bpf_attr *)a[1])->raw_tracepoint.prog_fd, F_DUPFD_CLOEXEC, 0);
 	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

@@ -299,8 +299,8 @@ int locks_open(struct locks *l, const struct group_set *sandboxes, struct failur
 	    (m.all = bpf_map(BPF_MAP_TYPE_CGROUP_ARRAY, sizeof(uint32_t), sizeof(uint32_t), 1, 0, f)) >= 0 &&
 	    (bpf_element(BPF_MAP_UPDATE_ELEM, m.all, &first, &dir) == 0 || fail(f, "bpf", "group of the sandboxes") == 0) &&
 	    (ranges = attach_ranges(w, &m, f)) >= 0 && (whole = attach_whole(w, &m, f)) >= 0)
-		*l = (struct locks){.sandboxes = m.sandboxes, .known = m.known};
-	/* The programs keep their maps. The tracepoints stay open for the life of the process, because closing one would detach its program. */
+		*l = (struct locks){.sandboxes = m.sandboxes, .known = m.known, .tracepoint = {ranges, whole}};
+	/* The programs keep their maps. */
 	const int unneeded[] = {m.all, whole < 0 ? ranges : -1, whole < 0 ? m.known : -1, whole < 0 ? m.sandboxes : -1};
 	for (size_t i = 0; i < sizeof unneeded / sizeof *unneeded; i++)
 		if (unneeded[i] >= 0)
@@ -315,6 +315,16 @@ int locks_permit(const struct locks *l, const struct group_set *sandbox, unsigne
 	if (group_id(sandbox->own.dir[TREE_UNIFIED], &group) < 0 || bpf_element(BPF_MAP_UPDATE_ELEM, l->sandboxes, &group, &counts) < 0)
 		return fail(f, "bpf", "locks of the sandbox");
 	return 0;
+}
+
+bool locks_attached(const struct locks *l)
+{
+	for (size_t i = 0; i < sizeof l->tracepoint / sizeof *l->tracepoint; i++) {
+		struct bpf_link_info info = {0};
+		if (bpf_info(l->tracepoint[i], &info, sizeof info) < 0 || info.type != BPF_LINK_TYPE_RAW_TRACEPOINT || !info.prog_id)
+			return false;
+	}
+	return true;
 }
 
 int locks_read(const struct locks *l, const struct group_set *sandbox, struct lock_counts *counts)

@@ -31,6 +31,7 @@ enum { LOCKS_OF_FILE = 1024, LOCKS_OF_SANDBOX = 4096, LOCKS_OF_ALL = 1 << 18 };
 struct locks {
 	int sandboxes; /* the map of struct lock_counts by sandbox; -1: there is none, so locks in sandboxes succeed and lock nothing */
 	int known;     /* the map of what is known of each list, and of each open file */
+	int tracepoint[2]; /* of ranges, and of whole files; they stay open for the life of the process, because closing one would detach its program */
 };
 
 /* The records of a sandbox. */
@@ -46,6 +47,8 @@ struct lock_counts {
 int locks_open(struct locks *l, const struct group_set *sandboxes, struct failure *f);
 /* Lets the programs of a sandbox have locks. All sandboxes together, of which there are at most so many, have no more than LOCKS_OF_ALL. */
 int locks_permit(const struct locks *l, const struct group_set *sandbox, unsigned sandboxes, uint64_t owner, struct failure *f);
+/* Whether the kernel has the programs at their tracepoints. */
+bool locks_attached(const struct locks *l);
 /* Reads the counts of a sandbox. Returns -1 with errno on failure. */
 int locks_read(const struct locks *l, const struct group_set *sandbox, struct lock_counts *counts);
 /* Whether all programs of the sandbox have to be killed. `seen` belongs to the sandbox, and is 0 before the first call. */

@@ -373,6 +373,31 @@ int loopback_limit(const struct loopback *l, const struct group_set *sandbox, ui
 	return 0;
 }
 
+bool loopback_attached(const struct loopback *l, const struct group_set *sandbox)
+{
+	enum { PROGRAMS_MAX = 64 };
+	for (int i = 0; i < LOOPBACK_PROGRAMS; i++) {
+		struct bpf_prog_info own = {0};
+		uint32_t ids[PROGRAMS_MAX];
+		union bpf_attr attr;
+		bool found = false;
+		if (bpf_info(l->program[i], &own, sizeof own) < 0)
+			return false;
+		memset(&attr, 0, sizeof attr);
+		attr.query.target_fd = (uint32_t)sandbox->own.dir[TREE_UNIFIED];
+		attr.query.attach_type = attached_as[i];
+		attr.query.prog_ids = (uint64_t)(uintptr_t)ids;
+		attr.query.prog_cnt = PROGRAMS_MAX;
+		if (bpf_call(BPF_PROG_QUERY, &attr) < 0)
+			return false;
+		for (uint32_t j = 0; j < attr.query.prog_cnt && j < PROGRAMS_MAX; j++)
+			found = found || ids[j] == own.id;
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
 int loopback_read(const struct loopback *l, const struct group_set *sandbox, struct loopback_counts *counts)
 {
 	uint64_t group;

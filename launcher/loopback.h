@@ -1,6 +1,7 @@
 #ifndef ASSAY_LOOPBACK_H
 #define ASSAY_LOOPBACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cgroup/sandboxes.h"
@@ -56,6 +57,8 @@ int loopback_enable(struct failure *f);
  * of that, and UDP a 32nd.
  */
 int loopback_limit(const struct loopback *l, const struct group_set *sandbox, uint64_t memory, uint64_t owner, struct failure *f);
+/* Whether the kernel has all programs on the group of the sandbox. */
+bool loopback_attached(const struct loopback *l, const struct group_set *sandbox);
 /* Reads the counts of a sandbox. Returns -1 with errno on failure. */
 int loopback_read(const struct loopback *l, const struct group_set *sandbox, struct loopback_counts *counts);
 /* Forgets the sandbox of a holder. */

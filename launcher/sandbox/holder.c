@@ -213,11 +213,6 @@ static int prove_controls(struct holder *h, struct failure *f)
 	leaf_name(&h->slot.run_lane[0].leaf, LEAF_OF_HOLDER, name);
 	h->box.attached = true; /* the end of the run must not end the sandbox */
 	int done = run_build_attached(&h->slot, &h->run, &h->box, false, NULL, f);
-	if (done == 0) {
-		control_note(&h->run, CONTROL_memory_limit, NULL);
-		control_note(&h->run, CONTROL_process_limit, NULL);
-		control_note(&h->run, CONTROL_resource_limits, NULL);
-	}
 	run_end(&h->run, &t);
 	run_destroy(&h->slot, &h->run, &t);
 	h->box.attached = false;
@@ -225,15 +220,14 @@ static int prove_controls(struct holder *h, struct failure *f)
 	return done;
 }
 
-/* Whether the limits of the groups are those of the request, as the kernel says. */
-static const char *limits_missing(const struct holder *h)
+/* Notes whether a limit of the group is that of the request, as the kernel says. It may round that of the memory down to whole pages. */
+static void note_limit(struct holder *h, enum control control, enum fact fact, uint64_t wanted, uint64_t rounding)
 {
-	uint64_t memory, processes;
-	const struct groups *all = &h->slot.launcher->sandboxes.below;
-	if (leaf_read(all, &h->groups.own, FACT_MEMORY_LIMIT, &memory) < 0 || leaf_read(all, &h->groups.own, FACT_PIDS_LIMIT, &processes) < 0)
-		return "cannot be read back";
-	bool same = memory <= h->limits.memory && memory + 65536 > h->limits.memory && processes == h->limits.processes;
-	return same ? NULL : "reads back differently";
+	uint64_t value;
+	if (leaf_read(&h->slot.launcher->sandboxes.below, &h->groups.own, fact, &value) < 0)
+		control_note(&h->run, control, "cannot be read back");
+	else
+		control_note(&h->run, control, value <= wanted && value + rounding >= wanted ? NULL : "reads back differently");
 }
 
 /* Reports what only some hosts permit (prepare.c), if the sandbox has it. */
@@ -251,22 +245,22 @@ static void send_bounds(struct holder *h)
 	struct loopback_counts sockets;
 	struct lock_counts locks;
 	bool has_sockets = l->loopback.counts >= 0, has_locks = l->locks.sandboxes >= 0;
-	send_bound(h, "socket_limit", has_sockets, has_sockets && loopback_read(&l->loopback, &h->groups, &sockets) == 0 && sockets.most_ends > 0);
-	send_bound(h, "lock_limit", has_locks, has_locks && locks_read(&l->locks, &h->groups, &locks) == 0 && locks.most > 0);
+	send_bound(h, "socket_limit", has_sockets, has_sockets && loopback_attached(&l->loopback, &h->groups) && loopback_read(&l->loopback, &h->groups, &sockets) == 0 && sockets.most_ends > 0);
+	send_bound(h, "lock_limit", has_locks, has_locks && locks_attached(&l->locks) && locks_read(&l->locks, &h->groups, &locks) == 0 && locks.most > 0);
 }
 
 static void send_held(struct holder *h)
 {
-	const char *missing = limits_missing(h);
-	control_note(&h->run, CONTROL_memory_limit, missing);
-	control_note(&h->run, CONTROL_process_limit, missing);
+	note_limit(h, CONTROL_memory_limit, FACT_MEMORY_LIMIT, h->limits.memory, 65535);
+	note_limit(h, CONTROL_process_limit, FACT_PIDS_LIMIT, h->limits.processes, 0);
 	if (sandbox_proc_uncovered(h->proc) != 0)
 		control_note(&h->run, CONTROL_restricted_proc, "shows something of the machine");
 	queue_frame(&h->out, FRAME_HELD);
 	queue_text(&h->out, KEY_TOKEN, h->token);
 	for (int c = 0; c < CONTROL_COUNT; c++) {
 		char text[160];
-		if (!control_belongs(&h->run, c))
+		/* The limits of a process are those of its execution, which reads them back. */
+		if (!control_belongs(&h->run, c) || c == CONTROL_resource_limits)
 			continue;
 		snprintf(text, sizeof text, "%s: %s", control_name_of(&h->run, c), h->run.control[c] ? h->run.control[c] : "was not read");
 		if (control_applied(&h->run, (enum control)c))
@@ -927,9 +921,13 @@ static bool remove_sandbox(struct holder *h)
 	if (h->disk.ender > 0 && !disk_await_ended(&h->disk, DISK_TIMEOUT_MS + (int)(h->limits.disk >> 30) * DISK_TIMEOUT_MS_PER_GIB))
 		teardown_leftover(&t, "disk of the sandbox");
 	if (h->groups.own.dir[TREE_UNIFIED] >= 0) {
+		/* What cannot be read is not known to be gone. */
 		if (leaf_read(&l->sandboxes.below, &h->groups.own, FACT_POPULATED, &value) == 0)
 			t.populated = value != 0;
-		t.pids_left = fact(h, FACT_PIDS_CURRENT);
+		else
+			teardown_error(&t, fact_name(FACT_POPULATED), errno);
+		if (leaf_read(&l->sandboxes.below, &h->groups.own, FACT_PIDS_CURRENT, &t.pids_left) < 0)
+			teardown_error(&t, fact_name(FACT_PIDS_CURRENT), errno);
 		await_uncharged(h, &t);
 		close_fd(&h->cpu_tasks);
 		close_fd(&h->events);

@@ -30,6 +30,9 @@ export const SANDBOX_CONTROLS: readonly string[] = [
   "loopback_only",
 ];
 
+/** Those that are read back before the first execution. The limits of a process are those of its execution, which reads them back as well as all others. */
+export const HELD_CONTROLS: readonly string[] = SANDBOX_CONTROLS.filter((name) => name !== "resource_limits");
+
 /**
  * Controls of a sandbox that need more of the kernel. Without `socket_limit`, its programs cannot open sockets of the Internet protocols; without
  * `lock_limit`, locks of files succeed and lock nothing.

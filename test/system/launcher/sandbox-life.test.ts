@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { SANDBOX_CONTROLS, SANDBOX_OPTIONAL_CONTROLS } from "../../../src/domain/controls.ts";
+import { HELD_CONTROLS, SANDBOX_OPTIONAL_CONTROLS } from "../../../src/domain/controls.ts";
 import { SandboxesFullError } from "../../../src/sandbox/held-sandbox.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { eventually, groupsOf, tracesLeft } from "../../support/launcher/machine.ts";
@@ -42,7 +42,7 @@ describe("a sandbox", () => {
     assert.deepEqual(box.controlsMissing, []);
     // Which of the others there are depends on the kernel.
     const controls = box.controls.filter((name) => !SANDBOX_OPTIONAL_CONTROLS.includes(name));
-    assert.deepEqual(controls.sort(), [...SANDBOX_CONTROLS].sort());
+    assert.deepEqual(controls.sort(), [...HELD_CONTROLS].sort());
     const slot = await box.attach();
     const report = await slot.run(execution("echo hello > a; mkdir /tmp/0; exit 3"));
     assert.deepEqual([report.exitCode, report.controlsMissing, report.teardown], [3, [], REMOVED]);
@@ -147,7 +147,7 @@ test("a sandbox without sockets has every control, and opens none", async () => 
   const box = await hold(launcher);
   assert.deepEqual(box.controlsMissing, []);
   assert.deepEqual(
-    [...SANDBOX_CONTROLS, "socket_limit"].filter((name) => !box.controls.includes(name)),
+    [...HELD_CONTROLS, "socket_limit"].filter((name) => !box.controls.includes(name)),
     ["socket_limit"],
   );
   const report = await (await box.attach()).run(

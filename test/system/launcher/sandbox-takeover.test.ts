@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { SANDBOX_CONTROLS } from "../../../src/domain/controls.ts";
+import { HELD_CONTROLS } from "../../../src/domain/controls.ts";
 import { type HeldSandbox, SandboxesFullError } from "../../../src/sandbox/held-sandbox.ts";
 import { FRAMES } from "../../../src/sandbox/protocol.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
@@ -68,7 +68,7 @@ describe("a kept sandbox", () => {
     const second = await rejoin(launcher, first.token);
     assert.deepEqual([second.controlsMissing, [...second.controls].sort()], [[], [...first.controls].sort()]);
     assert.deepEqual(
-      SANDBOX_CONTROLS.filter((control) => !second.controls.includes(control)),
+      HELD_CONTROLS.filter((control) => !second.controls.includes(control)),
       [],
     );
     assert.deepEqual([second.token, second.launcher], [first.token, first.launcher]);
