@@ -158,7 +158,10 @@ function withoutProgram({ failure }: BoxReport, { sandboxLimits, killedFor }: Ex
   });
   if (step === "cwd") return refused(`the directory ${object} cannot be entered`);
   if (step === "exec") return refused(`${object} cannot be executed: there is no such program, or it is none`);
-  if (step === "terminal") return refused("no terminal is left in the sandbox: its programs have opened all of them");
+  if (step === "terminal")
+    return refused(
+      "no terminal is left: the programs of the sandbox have opened all of its own, or the machine has no more",
+    );
   // A sandbox that is gone although nobody has ended it was lost by the platform.
   if (step !== "sandbox" || errno === ENOENT || errno === ECONNRESET) return null;
   if (errno !== EAGAIN)
