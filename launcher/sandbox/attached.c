@@ -325,23 +325,23 @@ int attached_serve(const struct launcher *l, unsigned number, int connection, pi
 	a->holder = -1;
 	if (fix_descriptor_table(l, &a->connection, &f) < 0 || groups_join(&l->sandboxes.below, number, &unused, &f) < 0 ||
 	    slot_prepare_attached(&a->slot, l, number, &f) < 0) {
-		send_failed(&a->out, connection, &f);
+		send_failed(&a->out, a->connection, &f);
 		return 1;
 	}
 	send_hello(&a->out, l, number);
-	while (flush_all(&a->out, connection) == 0 && read_step(a) == 0) {
+	while (flush_all(&a->out, a->connection) == 0 && read_step(a) == 0) {
 		if (a->rejoined[0]) {
 			if (rejoin(a, a->rejoined, &f) < 0)
-				send_failed(&a->out, connection, &f);
+				send_failed(&a->out, a->connection, &f);
 			break;
 		}
 		memcpy(a->named, a->request.sandbox.data, TOKEN_BYTES);
 		if (!a->token[0] && attach(a, a->named, &f) < 0) {
-			send_failed(&a->out, connection, &f);
+			send_failed(&a->out, a->connection, &f);
 			break;
 		}
 		bool goes_on = serve_step(a, &a->request);
-		if (flush_all(&a->out, connection) < 0 || !goes_on)
+		if (flush_all(&a->out, a->connection) < 0 || !goes_on)
 			break;
 		if (a->body.size > BODY_RETAINED_BYTES)
 			area_free(&a->body);

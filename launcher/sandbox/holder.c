@@ -969,7 +969,7 @@ int holder_serve(const struct launcher *l, unsigned number, unsigned holder, cha
 		h->attached[i].socket = h->attached[i].leaf = -1;
 	int unused;
 	if (fix_descriptor_table(l, &h->connection, &f) < 0 || groups_join(&l->groups, number, &unused, &f) < 0 || slot_prepare_holder(&h->slot, l, number, holder, &f) < 0) {
-		send_failed(&h->out, connection, &f);
+		send_failed(&h->out, h->connection, &f);
 		return 1;
 	}
 	send_hello(&h->out, l, number);
@@ -977,7 +977,7 @@ int holder_serve(const struct launcher *l, unsigned number, unsigned holder, cha
 		return 0;
 	if (make_sandbox(h, &f) < 0 || prove_controls(h, &f) < 0 || listen_for_slots(h, &f) < 0) {
 		fprintf(stderr, "assay-launcher: holder %u: %s %s: %s\n", holder, f.step, f.object, strerror(f.err));
-		send_failed(&h->out, connection, &f);
+		send_failed(&h->out, h->connection, &f);
 		remove_sandbox(h);
 		return 1;
 	}
