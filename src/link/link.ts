@@ -166,9 +166,10 @@ export class Link {
       socket.on("error", () => {});
       socket.once("close", () => this.#unproven.delete(socket));
     });
-    server.on("tlsClientError", (error) =>
-      log.debug({ err: error }, "a connection to the links of this process failed"),
-    );
+    server.on("tlsClientError", (error, socket) => {
+      log.debug({ err: error }, "a connection to the links of this process failed");
+      socket.destroy(); // Node leaves one open whose handshake was not over in time
+    });
     server.on("secureConnection", (socket) => {
       socket.on("error", () => {});
       void this.#accept(socket).catch((error: unknown) => {

@@ -25,6 +25,9 @@ const BOUNDS = {
   maxSessionInvalidFrames: 8,
   maxSessionRejectedStreams: 64,
   maxSettings: 16,
+  // All calls can be cancelled at the same time, such as those that were not answered in time. By default, 1,000 of these end the session.
+  streamResetBurst: MOST_CALLS,
+  streamResetRate: MOST_CALLS,
 } as const;
 
 /** Begins the session of the side that asks, over a connection that is proven. */
