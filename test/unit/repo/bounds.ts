@@ -180,3 +180,122 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "log lines of refused requests": ["test/integration/http/refusals.test.ts"],
   "log lines of the launcher about refused connections": ["test/system/launcher/life.test.ts"],
 };
+
+/** The tests of each row of the tables in the section Sandboxes of docs/security.md, which contains the section Links, by its first cell. */
+export const SANDBOX_BOUND_BY: Readonly<Record<string, readonly string[]>> = {
+  lives: ["test/system/launcher/sandbox-life.test.ts", "test/system/launcher/sandbox-takeover.test.ts"],
+  files: [
+    "test/system/launcher/sandbox-life.test.ts",
+    "test/system/launcher/sandbox-disks.test.ts",
+    "test/system/launcher/sandbox-attacks.test.ts",
+  ],
+  users: [
+    "test/system/launcher/sandbox-life.test.ts",
+    "test/system/launcher/sandbox-attacks.test.ts",
+    "test/system/sandboxes/forgery.test.ts",
+  ],
+  "system calls": ["test/system/launcher/sandbox-filter.test.ts"],
+  network: ["test/system/launcher/sandbox-network.test.ts", "test/system/launcher/sandbox-life.test.ts"],
+  "CPU time": ["test/system/launcher/sandbox-accounts.test.ts"],
+  memory: ["test/system/launcher/sandbox-executions.test.ts", "test/system/launcher/sandbox-bounds.test.ts"],
+  "processes, `self`, `thread-self`, `mounts`, `net`": ["test/system/launcher/sandbox-attacks.test.ts"],
+  "`cpuinfo`, `version`": [
+    "test/system/launcher/sandbox-objects.test.ts",
+    "test/system/launcher/sandbox-attacks.test.ts",
+  ],
+  "`meminfo`": ["test/system/launcher/sandbox-attacks.test.ts", "test/system/sandboxes/tools.test.ts"],
+  "`stat`, `loadavg`, `vmstat`, `diskstats`, `partitions`, `swaps`": [
+    "test/system/launcher/sandbox-objects.test.ts",
+    "test/system/launcher/sandbox-attacks.test.ts",
+  ],
+  "`uptime`": ["test/system/launcher/sandbox-objects.test.ts", "test/system/launcher/sandbox-attacks.test.ts"],
+  "`filesystems`, `cgroups`": [
+    "test/system/launcher/sandbox-objects.test.ts",
+    "test/system/launcher/sandbox-attacks.test.ts",
+  ],
+  "`sys`": ["test/system/launcher/sandbox-objects.test.ts", "test/system/launcher/sandbox-attacks.test.ts"],
+  "processes and threads": ["test/system/launcher/sandbox-life.test.ts"],
+  "processes that an execution left behind": [
+    "test/system/launcher/sandbox-bounds.test.ts",
+    "test/system/launcher/sandbox-attacks.test.ts",
+    "test/system/launcher/sandbox-objects.test.ts",
+  ],
+  "files, links, names, white-outs": ["test/system/launcher/sandbox-life.test.ts"],
+  "files on a [disk](sandboxes.md#a-disk)": ["test/system/launcher/sandbox-disks.test.ts"],
+  "lists of names that the kernel makes to list a directory of an overlay": [
+    "test/system/launcher/sandbox-bounds.test.ts",
+  ],
+  "files in `/dev/shm`": ["test/system/launcher/sandbox-objects.test.ts"],
+  terminals: [
+    "test/system/launcher/sandbox-executions.test.ts",
+    "test/system/launcher/sandbox-attacks.test.ts",
+    "test/system/launcher/sandbox-falsify.test.ts",
+  ],
+  "inotify instances, watches, queued events": ["test/system/launcher/sandbox-attacks.test.ts"],
+  "input of executions": [
+    "test/system/launcher/sandbox-bounds.test.ts",
+    "test/system/launcher/sandbox-objects.test.ts",
+  ],
+  "output that waits for the service": [
+    "test/system/launcher/sandbox-bounds.test.ts",
+    "test/system/launcher/sandbox-executions.test.ts",
+  ],
+  "CPU time of the launcher for terminals": ["test/system/launcher/sandbox-bounds.test.ts"],
+  "data in sockets, also in connections that nobody accepts; descriptors in flight": [
+    "test/system/launcher/sandbox-attacks.test.ts",
+  ],
+  groups: ["test/system/launcher/sandbox-life.test.ts", "test/system/launcher/sandbox-objects.test.ts"],
+  "sockets of TCP and UDP that a program has": ["test/system/launcher/sandbox-network.test.ts"],
+  "ends of TCP connections, also of connections that nobody has accepted or that both programs have closed": [
+    "test/system/launcher/sandbox-network.test.ts",
+  ],
+  "data in TCP sockets": ["test/system/launcher/sandbox-network.test.ts"],
+  "data in UDP sockets": ["test/system/launcher/sandbox-network.test.ts"],
+  "ends that wait for late packets (TIME_WAIT), requests for connections": [
+    "test/system/launcher/sandbox-objects.test.ts",
+  ],
+  "parts of packets, metrics of addresses, cookies of TCP Fast Open": ["test/system/launcher/sandbox-objects.test.ts"],
+  "code of the kernel for sockets, multicast groups, copies of packets for the sender": [
+    "test/system/launcher/sandbox-filter.test.ts",
+    "test/system/launcher/sandbox-network.test.ts",
+  ],
+  "records of locks": ["test/system/launcher/sandbox-locks.test.ts"],
+  "locks of files that all tenants share (eventfd, epoll, timerfd, signalfd, inotify; the namespace of users)": [
+    "test/system/launcher/sandbox-locks.test.ts",
+  ],
+  "programs that wait for a lock": ["test/system/launcher/sandbox-locks.test.ts"],
+  "ACLs and extended attributes": [
+    "test/system/launcher/sandbox-objects.test.ts",
+    "test/system/launcher/sandbox-filter.test.ts",
+  ],
+  "connections of the service to one sandbox": [
+    "test/system/launcher/sandbox-life.test.ts",
+    "test/system/launcher/sandbox-objects.test.ts",
+    "test/integration/worker/sandboxes.test.ts",
+  ],
+  requests: ["test/unit/http/sandbox-rate.test.ts"],
+  "output of terminals": [
+    "test/integration/worker/sandboxes.test.ts",
+    "test/integration/worker/sandbox-bounds.test.ts",
+  ],
+  "memory for output and input": [
+    "test/integration/worker/sandboxes.test.ts",
+    "test/integration/store/sandboxes.test.ts",
+  ],
+  measurements: ["test/integration/worker/sandboxes.test.ts"],
+  "samples of usage": ["test/unit/domain/sandboxes/usage.test.ts"],
+  "snapshots on the disk": ["test/integration/store/snapshots.test.ts", "test/system/sandboxes/snapshots.test.ts"],
+  "snapshots that are taken, and sandboxes that begin with one": ["test/integration/worker/sandbox-bounds.test.ts"],
+  "stored bytes": ["test/integration/worker/sandboxes.test.ts", "test/integration/store/sandboxes.test.ts"],
+  "messages for webhooks": [
+    "test/integration/http/sandbox-messages.test.ts",
+    "test/integration/store/sandboxes.test.ts",
+  ],
+  "answers of the file program": ["test/system/files/requests.test.ts", "test/system/files/in-sandbox.test.ts"],
+  "connections that have not proven their key": ["test/integration/link/bounds.test.ts"],
+  "calls of one link at the same time": ["test/integration/link/bounds.test.ts"],
+  "bytes of one call that wait for their reader": ["test/integration/link/flow.test.ts"],
+  "values that are read or decoded at the same time": ["test/unit/link/messages.test.ts"],
+  "one value": ["test/unit/link/messages.test.ts"],
+  "time until a result": ["test/integration/link/bounds.test.ts"],
+};

@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { codes, documents, prose, ROOT, read, rows, section } from "../../support/repo/documents.ts";
-import { BOUND_BY } from "./bounds.ts";
+import { BOUND_BY, SANDBOX_BOUND_BY } from "./bounds.ts";
 
 const ALL = documents();
 
@@ -112,17 +112,21 @@ test("CHANGELOG.md has sections by version, the unreleased first, and entries by
   }
 });
 
-test("each bound in docs/security.md has tests that exist, and each test of a bound has a row", () => {
-  const bounds = rows(section(read("docs/security.md"), "Bounds"));
-  assert.deepEqual(
-    bounds.map(([object]) => object),
-    Object.keys(BOUND_BY),
-  );
-  for (const [object, files] of Object.entries(BOUND_BY)) {
-    assert.ok(files.length > 0, object);
-    for (const file of files) assert.ok(existsSync(join(ROOT, file)), file);
-  }
-});
+for (const [heading, tests] of [
+  ["Bounds", BOUND_BY],
+  ["Sandboxes", SANDBOX_BOUND_BY],
+] as const)
+  test(`each row in the section ${heading} of docs/security.md has tests that exist, and each test of a row has one`, () => {
+    const bounds = rows(section(read("docs/security.md"), heading));
+    assert.deepEqual(
+      bounds.map(([object]) => object),
+      Object.keys(tests),
+    );
+    for (const [object, files] of Object.entries(tests)) {
+      assert.ok(files.length > 0, object);
+      for (const file of files) assert.ok(existsSync(join(ROOT, file)), file);
+    }
+  });
 
 for (const name of ["findings", "attack-surface"])
   test(`each row of launcher/${name}.tsv is whole, unique, and names tests that exist`, () => {
