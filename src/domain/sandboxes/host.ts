@@ -151,6 +151,9 @@ export interface RunningExecution {
   /** The execution with its outcome, when that is durable. It never rejects. */
   readonly ended: Promise<Execution>;
 
-  /** Resolves when it is durable that the execution exists. */
+  /**
+   * Says that the client knows of the execution, and does not wait for its end any more: of one with `isAwaited`, that is then a message for webhooks. It
+   * resolves when it is durable that the execution exists.
+   */
   confirm(): Promise<void>;
 }

@@ -11,10 +11,12 @@ import type { Row, Schema } from "../database/schema.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
 import { ENQUEUE_LOCK } from "../submissions/enqueue.ts";
 import {
+  asUnawaited,
   EXECUTION_COLUMNS,
   endOfExecution,
   type fromExecution,
   fromSandbox,
+  isAnnounced,
   SANDBOX_COLUMNS,
   toExecution,
   toSandbox,
@@ -48,14 +50,10 @@ export interface ExecutionEnd {
   readonly columns: ReturnType<typeof endOfExecution>;
   /** Numbers of other executions, which are deleted. */
   readonly drop: readonly number[];
-  /** The message for webhooks; null if there is none. */
-  readonly announced: {
-    readonly messageId: string;
-    readonly projectId: string | null;
-    readonly data: object;
-    readonly atMs: number;
-  } | null;
 }
+
+/** The columns of a sandbox that an execution needs. */
+const OWNER_COLUMNS = ["id", "account_id", "project_id"] as const;
 
 /** The outcome of an execution whose sandbox was lost. */
 const LOST = internalError("the sandbox ended while the execution ran, and what it did is not known");
@@ -317,36 +315,64 @@ async function dropExecutions(trx: Trx, seq: Seq, numbers: readonly number[]): P
 async function storeEnd(
   trx: Trx,
   seq: Seq,
-  { number, columns, announced }: Pick<ExecutionEnd, "number" | "columns" | "announced">,
+  { number, columns }: Pick<ExecutionEnd, "number" | "columns">,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await trx
+  const row = await trx
     .updateTable("executions")
     .set(columns)
     .where("sandbox_seq", "=", seq)
     .where("number", "=", number)
     .where("completed_at", "is", null)
+    .returning("request")
     .executeTakeFirst();
-  if (numUpdatedRows === 0n || !announced) return false;
-  const { messageId, projectId, data, atMs } = announced;
-  return await announce(trx, "execution.completed", messageId, projectId, data, atMs);
+  return row !== undefined && isAnnounced(row) && (await announceExecution(trx, seq, number));
 }
 
 /**
- * What the end of an execution changes. It is made before the operation, because texts and bytes are cheaper to pass to the thread of the
- * database than the objects of an outcome.
+ * Notes that a client knows of an execution and does not wait for its end any more. That is then a message for webhooks, exactly once: if the execution has ended
+ * in the meantime, the message is sent now.
  */
-export function executionEnd({ execution, drop }: EndedExecution): ExecutionEnd {
-  const { sandboxId, number, background, projectId, completedAtMs } = execution;
-  const columns = endOfExecution(execution);
-  if (!background || completedAtMs === null) return { sandboxId, number, columns, drop, announced: null };
-  // Without output, of which a server can have much: the record has it.
-  const { output: _, ...data } = toExecutionRecord({ ...execution, outcome: withoutOutput(execution) });
-  const announced = { messageId: `${sandboxId}.${number}`, projectId, data, atMs: completedAtMs };
-  return { sandboxId, number, columns, drop, announced };
+export async function releaseExecution(
+  trx: Trx,
+  { sandboxId, number }: Pick<Execution, "sandboxId" | "number">,
+): Promise<readonly StoreNotification[]> {
+  const seq = trx.selectFrom("sandboxes").select("seq").where("id", "=", sandboxId);
+  const change = trx.updateTable("executions").where("sandbox_seq", "=", seq).where("number", "=", number);
+  // It locks the row, so that an end that comes at the same time finds what this changes, or is found here.
+  const row = await change
+    .set((eb) => ({ started_at: eb.ref("started_at") }))
+    .returning(["request", "completed_at"])
+    .executeTakeFirst();
+  if (!row || isAnnounced(row)) return [];
+  await change.set({ request: asUnawaited(row) }).execute();
+  return row.completed_at !== null && (await announceExecution(trx, seq, number)) ? [{ kind: "deliveries" }] : [];
 }
 
-function withoutOutput({ outcome }: Execution): Execution["outcome"] {
-  return outcome && { ...outcome, output: null };
+/** What the end of an execution changes, as plain data, which is cheaper to pass to the thread of the database than the objects of an outcome. */
+export function executionEnd({ execution, drop }: EndedExecution): ExecutionEnd {
+  const { sandboxId, number } = execution;
+  return { sandboxId, number, columns: endOfExecution(execution), drop };
+}
+
+/** Adds the message that an execution has ended. @returns whether there is an endpoint for it. */
+async function announceExecution(trx: Trx, seq: Seq, number: number): Promise<boolean> {
+  const sandbox = await trx
+    .selectFrom("sandboxes")
+    .select(OWNER_COLUMNS)
+    .where("seq", "=", seq)
+    .executeTakeFirstOrThrow();
+  if (sandbox.project_id === null) return false;
+  const row = await trx
+    .selectFrom("executions")
+    .select(EXECUTION_COLUMNS)
+    .where("sandbox_seq", "=", seq)
+    .where("number", "=", number)
+    .executeTakeFirstOrThrow();
+  if (row.completed_at === null) throw new Error("an execution that runs has no message");
+  // Without output, of which a server can have much: the record has it.
+  const { output: _, ...data } = toExecutionRecord(toExecution(sandbox, row));
+  const id = `${sandbox.id}.${number}`;
+  return await announce(trx, "execution.completed", id, sandbox.project_id, data, row.completed_at);
 }
 
 function announceSandbox(trx: Trx, sandbox: Sandbox, nowMs: number): Promise<boolean> {

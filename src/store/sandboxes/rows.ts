@@ -98,6 +98,23 @@ type StoredRequest = Pick<
   "argv" | "shell" | "truncated" | "language" | "cwd" | "background" | "hasTerminal"
 >;
 
+/** Also whether a client was told that the execution runs, and does not wait for its end. */
+type StoredColumn = StoredRequest & { readonly isUnawaited?: true };
+
+/**
+ * Whether the end of an execution is a message for webhooks: no client waits for that of one in the background, nor for that of one of which a client has
+ * been told that it still runs.
+ */
+export function isAnnounced({ request }: Pick<ExecutionRow, "request">): boolean {
+  const { background, isUnawaited } = JSON.parse(request) as StoredColumn;
+  return background || isUnawaited === true;
+}
+
+/** The column `request` of an execution for which no client waits any more. */
+export function asUnawaited({ request }: Pick<ExecutionRow, "request">): string {
+  return JSON.stringify({ ...(JSON.parse(request) as StoredColumn), isUnawaited: true } satisfies StoredColumn);
+}
+
 /** The columns of an execution when it begins, without `sandbox_seq`. */
 export function fromExecution(execution: Execution) {
   const { argv, shell, truncated, language, cwd, background, hasTerminal } = execution;
@@ -142,8 +159,9 @@ export function toExecution(
   row: ExecutionRow,
 ): Execution {
   const { stdout = null, stderr = null, body } = row;
+  const { isUnawaited: _, ...request } = JSON.parse(row.request) as StoredColumn;
   return {
-    ...(JSON.parse(row.request) as StoredRequest),
+    ...request,
     sandboxId: sandbox.id,
     accountId: sandbox.account_id,
     projectId: sandbox.project_id,

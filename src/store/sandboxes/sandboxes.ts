@@ -16,6 +16,7 @@ import {
   endSandboxes,
   executionEnd,
   QUOTA_COLUMNS,
+  releaseExecution,
   takeOverSandbox,
   toQuota,
 } from "./changes.ts";
@@ -336,16 +337,14 @@ export function sandboxStore(
       return (isUnflushed ? beginUnflushed : begin)({ sandboxId, worker, keyId, columns: fromExecution(execution) });
     },
 
-    /** Makes an execution that was stored as one that is awaited durable, as `begin` makes the others. */
-    async confirm({ sandboxId, number }: Pick<Execution, "sandboxId" | "number">): Promise<void> {
-      await transactions.run((trx) =>
-        trx
-          .updateTable("executions")
-          .set((eb) => ({ started_at: eb.ref("started_at") }))
-          .where("sandbox_seq", "=", trx.selectFrom("sandboxes").select("seq").where("id", "=", sandboxId))
-          .where("number", "=", number)
-          .execute(),
-      );
+    /**
+     * Makes an execution that was stored as one that is awaited durable, as `begin` makes the others. Nobody waits for it any more, so its end is a
+     * message for webhooks.
+     */
+    async confirm(execution: Pick<Execution, "sandboxId" | "number">): Promise<void> {
+      await transactions.run((trx) => releaseExecution(trx, execution), {
+        notifications: (notifications) => notifications,
+      });
     },
 
     /** Stores the end of an execution. */

@@ -26,7 +26,7 @@ export interface RunOptions {
   readonly execution: Execution;
   /** Resolves when the execution is stored; with false, it does not begin. It never rejects. */
   readonly isStored: Promise<boolean>;
-  /** Resolves when it is durable that the execution exists. */
+  /** Resolves when it is durable that the execution exists, and that no client waits for it any more. */
   readonly confirm: () => Promise<void>;
   readonly steps: ExecutionSteps;
   readonly taken: Taken;

@@ -410,7 +410,7 @@ onEachDatabase((temporaryStore) => {
     assert.deepEqual([await ids(store, key), await store.retention.unended(key.accountId)], [[alive.id], 1]);
   });
 
-  test("the end of a sandbox, and of an execution in the background, reaches the endpoints of the project", async (t) => {
+  test("the end of a sandbox, and of each execution that no client waits for, reaches the endpoints of the project once", async (t) => {
     const { store, clock } = await temporaryStore(t);
     const project = await addProject(store);
     const { id: endpointId } = await addEndpoint(store, project);
@@ -424,9 +424,28 @@ onEachDatabase((temporaryStore) => {
       await store.sandboxes.begin(one, "here");
       await store.sandboxes.endExecution({ execution: ended(one), drop: [] });
     }
+    const begin = async (number: number) => {
+      const one = newExecution(sandbox, number, shellRequest("x"), START_MS);
+      await store.sandboxes.begin(one, "here", { keyId: null, isAwaited: true });
+      return one;
+    };
+    const before = await begin(3);
+    await store.sandboxes.confirm(before);
+    await store.sandboxes.endExecution({ execution: ended(before), drop: [] });
+    const late = await begin(4);
+    await store.sandboxes.endExecution({ execution: ended(late), drop: [] });
+    const together = await begin(5);
+    await Promise.all([
+      store.sandboxes.confirm(together),
+      store.sandboxes.endExecution({ execution: ended(together), drop: [] }),
+    ]);
+    for (const one of [late, late, before]) await store.sandboxes.confirm(one);
+    await store.sandboxes.confirm(await begin(6));
+    await begin(7);
+    assert.deepEqual(await store.sandboxes.execution(sandbox.id, sandbox.accountId, 4), ended(late));
     await store.sandboxes.end(sandbox.id, "here", { reason: "idle", endedAtMs: START_MS + 9, evidence: null });
     clock.nowMs += 10;
-    const claims = await store.deliveries.claimDue({ ...deliveryBudget(9), leaseMs: 1_000 });
+    const claims = await store.deliveries.claimDue({ ...deliveryBudget(99), leaseMs: 1_000 });
     const bodies = await Promise.all(
       claims.map(async (claim) => {
         const message = await store.deliveries.message(claim);
@@ -434,14 +453,25 @@ onEachDatabase((temporaryStore) => {
         return { claim, body: JSON.parse(message.body.toString("utf8")) };
       }),
     );
+    bodies.sort(({ body: one }, { body: other }) => (one.data.number ?? 99) - (other.data.number ?? 99));
     assert.deepEqual(
       bodies.map(({ claim, body }) => [claim.endpoint.id, claim.messageId, claim.kind, body.type]),
       [
-        [endpointId, `${sandbox.id}.2`, "result", "execution.completed"],
+        ...[2, 3, 4, 5, 6].map((number) => [endpointId, `${sandbox.id}.${number}`, "result", "execution.completed"]),
         [endpointId, sandbox.id, "result", "sandbox.ended"],
       ],
     );
-    const [execution, end] = bodies.map(({ body }) => body);
+    const [execution, end] = [bodies[0]?.body, bodies.at(-1)?.body];
+    assert.deepEqual(
+      bodies.slice(0, -1).map(({ body: { data } }) => [data.number, data.processes_left]),
+      [
+        [2, 2],
+        [3, 2],
+        [4, 2],
+        [5, 2],
+        [6, null],
+      ],
+    );
     assert.deepEqual(
       [execution.data.number, execution.data.result.verdict, "output" in execution.data],
       [2, "IE", false],

@@ -110,15 +110,18 @@ class MemorySandbox implements SandboxHandle {
     };
   }
 
-  async execute(request: ExecutionRequest, { keyId }: ExecuteOptions = {}): Promise<RunningExecution> {
+  async execute(
+    request: ExecutionRequest,
+    { keyId, isAwaited = false }: ExecuteOptions = {},
+  ): Promise<RunningExecution> {
     if (this.#host.refuses) throw this.#host.refuses;
     if (this.sandbox.state === "paused") throw new SandboxRefused("sandboxPaused");
     const execution = newExecution(this.sandbox, ++this.#number, request, Date.now());
-    const options = { keyId: keyId ?? null, isAwaited: false };
+    const options = { keyId: keyId ?? null, isAwaited };
     const begun = await this.#store.sandboxes.begin(execution, WORKER, options);
     if (begun === "revoked") throw new SandboxRefused("keyRevoked");
     if (begun === "suspended") throw new SandboxRefused("accountSuspended");
-    const running = new MemoryExecution(execution, request, this.#store);
+    const running = new MemoryExecution(execution, request, this.#store, isAwaited);
     this.#executions.set(execution.number, running);
     void running.ended.then(() => this.#executions.delete(execution.number));
     return running;
@@ -189,6 +192,7 @@ class MemoryExecution implements RunningExecution {
   /** Sizes and signals that it got. */
   readonly got: unknown[] = [];
   readonly #store: Store;
+  readonly #isAwaited: boolean;
   readonly #takesInput: boolean;
   readonly #hasTerminal: boolean;
   readonly #end = Promise.withResolvers<Execution>();
@@ -196,10 +200,11 @@ class MemoryExecution implements RunningExecution {
   #isEnding = false;
   #woken = Promise.withResolvers<void>();
 
-  constructor(execution: Execution, request: ExecutionRequest, store: Store) {
+  constructor(execution: Execution, request: ExecutionRequest, store: Store, isAwaited: boolean) {
     this.execution = execution;
     this.ended = this.#end.promise;
     this.#store = store;
+    this.#isAwaited = isAwaited;
     this.#takesInput = request.openInput || request.terminal !== null;
     this.#hasTerminal = request.terminal !== null;
     const { shell = "" } = request;
@@ -282,7 +287,9 @@ class MemoryExecution implements RunningExecution {
     await this.#finish();
   }
 
-  async confirm(): Promise<void> {}
+  async confirm(): Promise<void> {
+    if (this.#isAwaited) await this.#store.sandboxes.confirm(this.execution);
+  }
 }
 
 /** Files by absolute path; every directory exists. */

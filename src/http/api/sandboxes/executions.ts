@@ -63,7 +63,7 @@ export const execute = route({
   summary: "Execute a program in a sandbox",
   description:
     "Starts a program, a shell command, or code in a language, and responds when it has ended, or after 30 s. With `background`, `terminal` or " +
-    "`wait=false`, the response does not wait. With `Accept: text/event-stream`, it is the stream of events that `GET …/events` has. The execution " +
+    "`wait=false`, the response does not wait. The end of an execution that was answered with 201, unless it has a terminal, is a message for webhooks. With `Accept: text/event-stream`, it is the stream of events that `GET …/events` has. The execution " +
     "continues if the client disconnects. This request must not be repeated blindly, because each starts an execution.",
   parameters: {
     path: { id: SANDBOX_ID },
@@ -86,17 +86,20 @@ export const execute = route({
     return await ofSandbox(call, services, async (handle) => {
       const wanted = toExecutionRequest(request.body, services.dependencies);
       request.forgetBody?.();
-      // Its end is a message for each endpoint of the project, and the limit of the key bounds these.
-      if (wanted.background) await countRequests(caller, services.dependencies);
       const streams = /\btext\/event-stream\b/.test(request.headers.accept ?? "");
+      const isAwaited = !streams && !wanted.background && wanted.terminal === null;
+      const waits = isAwaited && query.wait === "true";
+      // Its end is a message for each endpoint of the project, and the limit of the key bounds these. Those that were awaited for 30 s are few anyway.
+      if (wanted.background || (isAwaited && !waits && caller.projectId !== null))
+        await countRequests(caller, services.dependencies);
       if (streams) followedBy(services).open(caller.accountId, reply);
-      const waits = query.wait === "true" && !streams && !wanted.background && wanted.terminal === null;
       // The key is checked again when the execution is stored.
-      const running = await handle.execute(wanted, { keyId: caller.keyId, isAwaited: waits });
+      const running = await handle.execute(wanted, { keyId: caller.keyId, isAwaited });
       reply.header("location", `/api/sandboxes/${handle.sandbox.id}/executions/${running.number}`);
       if (streams) return sendExecution(services, request, reply, runningExecution(running), { stdout: 0, stderr: 0 });
       const ended = waits ? await endOf(running, call, services) : null;
-      if (!ended) await running.confirm();
+      // A client that has left gets no response, so that no message follows either: otherwise it could cause any number of them.
+      if (!ended && !disconnected(reply).aborted) await running.confirm();
       reply.code(ended ? 200 : 201);
       return await send(ended ?? running.execution, call, services);
     });
