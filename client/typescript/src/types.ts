@@ -1552,31 +1552,31 @@ export interface SandboxLimits {
 
 export interface SandboxMetrics {
   /**
-   * Memory of all programs and files now
+   * Memory of all programs and files now; 0 after the end
    */
   memory_bytes: number;
   /**
-   * The highest use of memory since the start
+   * The highest use of memory since the start; after the end, that of the samples, or null if there are none
    */
-  memory_peak_bytes: number;
+  memory_peak_bytes: number | null;
   /**
-   * CPU time of all programs since the start
+   * CPU time of all programs since the start; after the end, that of the last sample, or null if there is none
    */
-  cpu_time_secs: number;
+  cpu_time_secs: number | null;
   /**
-   * Processes and threads now
+   * Processes and threads now; 0 after the end
    */
   processes: number;
   /**
-   * Processes that the kernel killed because the sandbox reached its memory limit
+   * Processes that the kernel killed because the sandbox reached its memory limit; null after the end
    */
-  oom_kills: number;
+  oom_kills: number | null;
   /**
-   * Bytes of all files that differ from the image
+   * Bytes of all files that differ from the image; 0 after the end
    */
   disk_bytes: number;
   /**
-   * Files and directories that differ from the image
+   * Files and directories that differ from the image; 0 after the end
    */
   inodes: number;
   /**

@@ -4,6 +4,7 @@ import { CLIENTS } from "../../support/client/drive.ts";
 import { MemorySandboxes } from "../../support/http/memory-sandboxes.ts";
 import { startHttp } from "../../support/http/running.ts";
 
+// On SQLite only: the clients know nothing but the responses, and test/integration/http/sandboxes.test.ts has the routes on both databases.
 for (const [name, client] of Object.entries(CLIENTS)) {
   test(`${name}: creates, lists, changes, pauses and ends a sandbox, and executes in it`, async (t) => {
     const { port, caPath, key } = await startHttp(t, {
@@ -54,7 +55,8 @@ for (const [name, client] of Object.entries(CLIENTS)) {
     assert.equal(measured.value.samples.length, 4);
     assert.equal((await call("endSandbox", id)).end_reason, "client");
     assert.equal((await call("sandbox", id)).state, "ended");
-    const late = await client.call({ port, caPath, key: agent, method: "sandboxMetrics", args: [id] });
+    assert.deepEqual((await call("sandboxMetrics", id)).cpu_time_secs, 3);
+    const late = await client.call({ port, caPath, key: agent, method: "resumeSandbox", args: [id] });
     assert.deepEqual([late.error?.status, late.error?.message], [410, "410: the sandbox has ended: a client ended it"]);
   });
 }

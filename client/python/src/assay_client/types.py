@@ -1034,19 +1034,19 @@ class SandboxLimits(TypedDict):
 
 
 class SandboxMetrics(TypedDict):
-    # Memory of all programs and files now
+    # Memory of all programs and files now; 0 after the end
     memory_bytes: int
-    # The highest use of memory since the start
-    memory_peak_bytes: int
-    # CPU time of all programs since the start
-    cpu_time_secs: float
-    # Processes and threads now
+    # The highest use of memory since the start; after the end, that of the samples, or null if there are none
+    memory_peak_bytes: int | None
+    # CPU time of all programs since the start; after the end, that of the last sample, or null if there is none
+    cpu_time_secs: float | None
+    # Processes and threads now; 0 after the end
     processes: int
-    # Processes that the kernel killed because the sandbox reached its memory limit
-    oom_kills: int
-    # Bytes of all files that differ from the image
+    # Processes that the kernel killed because the sandbox reached its memory limit; null after the end
+    oom_kills: int | None
+    # Bytes of all files that differ from the image; 0 after the end
     disk_bytes: int
-    # Files and directories that differ from the image
+    # Files and directories that differ from the image; 0 after the end
     inodes: int
     # What it used over its life, oldest first, at most 240. Only with `samples=true`
     samples: NotRequired[list[SandboxSample]]

@@ -137,13 +137,25 @@ export const snapshotRequestBody = named(
 export const metricsBody = named(
   "SandboxMetrics",
   z.strictObject({
-    memory_bytes: count.describe("Memory of all programs and files now"),
-    memory_peak_bytes: count.describe("The highest use of memory since the start"),
-    cpu_time_secs: z.number().min(0).describe("CPU time of all programs since the start"),
-    processes: count.describe("Processes and threads now"),
-    oom_kills: count.describe("Processes that the kernel killed because the sandbox reached its memory limit"),
-    disk_bytes: count.describe("Bytes of all files that differ from the image"),
-    inodes: count.describe("Files and directories that differ from the image"),
+    memory_bytes: count.describe("Memory of all programs and files now; 0 after the end"),
+    memory_peak_bytes: count
+      .nullable()
+      .describe(
+        "The highest use of memory since the start; after the end, that of the samples, or null if there are none",
+      ),
+    cpu_time_secs: z
+      .number()
+      .min(0)
+      .nullable()
+      .describe(
+        "CPU time of all programs since the start; after the end, that of the last sample, or null if there is none",
+      ),
+    processes: count.describe("Processes and threads now; 0 after the end"),
+    oom_kills: count
+      .nullable()
+      .describe("Processes that the kernel killed because the sandbox reached its memory limit; null after the end"),
+    disk_bytes: count.describe("Bytes of all files that differ from the image; 0 after the end"),
+    inodes: count.describe("Files and directories that differ from the image; 0 after the end"),
     samples: z
       .array(
         named(
@@ -179,7 +191,7 @@ export function toMetrics(
   samples: readonly UsageSample[] | null,
 ): z.output<typeof metricsBody> {
   return {
-    ...(samples && { samples: samples.map(toSample) }),
+    ...samplesOf(samples),
     memory_bytes: measured.memoryBytes,
     memory_peak_bytes: measured.memoryPeakBytes,
     cpu_time_secs: measured.cpuUsec / 1e6,
@@ -188,6 +200,25 @@ export function toMetrics(
     disk_bytes: measured.diskBytes,
     inodes: measured.inodes,
   };
+}
+
+/** What a sandbox that has ended has used, by the samples that are stored. Nothing of it is left. @param isShown whether the client asked for them. */
+export function toLastMetrics(samples: readonly UsageSample[], isShown: boolean): z.output<typeof metricsBody> {
+  const last = samples.at(-1);
+  return {
+    ...samplesOf(isShown ? samples : null),
+    memory_bytes: 0,
+    memory_peak_bytes: last ? Math.max(...samples.map(({ memoryBytes }) => memoryBytes)) : null,
+    cpu_time_secs: last ? last.cpuUsec / 1e6 : null,
+    processes: 0,
+    oom_kills: null,
+    disk_bytes: 0,
+    inodes: 0,
+  };
+}
+
+function samplesOf(samples: readonly UsageSample[] | null): Pick<z.output<typeof metricsBody>, "samples"> {
+  return samples ? { samples: samples.map(toSample) } : {};
 }
 
 const cells = z.int().min(EXECUTION_BOUNDS.terminal.least).max(EXECUTION_BOUNDS.terminal.most);

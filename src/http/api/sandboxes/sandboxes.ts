@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { clientError, type ErrorCode } from "../../../domain/error.ts";
-import { SANDBOX_STATES } from "../../../domain/sandboxes/sandbox.ts";
+import type { SandboxHandle } from "../../../domain/sandboxes/host.ts";
+import { SANDBOX_STATES, type Sandbox } from "../../../domain/sandboxes/sandbox.ts";
 import { toSandboxRecord } from "../../../domain/sandboxes/sandbox-record.ts";
 import { isStillValid } from "../../access/auth.ts";
 import { type Call, route, type Services } from "../../route.ts";
 import { IDEMPOTENCY_KEY, PAGE, pageOf, SANDBOX_ID } from "../parameters.ts";
-import { changeBody, createBody, metricsBody, sandboxBody, sandboxesBody, toMetrics } from "./bodies.ts";
+import { changeBody, createBody, metricsBody, sandboxBody, sandboxesBody, toLastMetrics, toMetrics } from "./bodies.ts";
 import { checkAllowed, ofSandbox, refusing } from "./of-sandbox.ts";
 import { SANDBOX_ERRORS } from "./refused.ts";
 import { CREATE_ERRORS, checked, checkMetadata, toChange, toSandboxRequest } from "./requests.ts";
@@ -149,19 +150,36 @@ export const endSandbox = route({
   successes: { 200: { description: "The sandbox after its end", body: sandboxBody } },
   errors: ["profileForbidden", "sandboxesOff", "sandboxElsewhere", "sandboxUnreachable"],
   config: { ofSandbox: true, bodyless: true },
-  handler: (services) => async (call) => {
-    const known = await stored(call, services);
-    if (known.state === "ended") return toSandboxRecord(known);
-    try {
-      return await ofSandbox(call, services, async (handle) => toSandboxRecord(await handle.end()));
-    } catch (error) {
-      const { code } = error as { code?: ErrorCode };
-      // It has ended since it was read.
-      if (code === "sandboxEnded") return toSandboxRecord(await stored(call, services));
-      throw error;
-    }
-  },
+  handler: (services) => async (call) =>
+    await unlessEnded(
+      call,
+      services,
+      async (ended) => toSandboxRecord(ended),
+      async (handle) => toSandboxRecord(await handle.end()),
+    ),
 });
+
+/**
+ * Handles a request that is answered also after the end of the sandbox.
+ * @param ofEnded then makes the answer. If the sandbox ends only now, it also gets the refusal of the request; its end may not be stored yet.
+ * @throws ClientError sandboxNotFound, also for a sandbox of another account.
+ */
+async function unlessEnded<T>(
+  call: Call<{ readonly id: string }>,
+  services: Services,
+  ofEnded: (ended: Sandbox, refusal?: unknown) => Promise<T>,
+  ofLiving: (handle: SandboxHandle) => Promise<T>,
+): Promise<T> {
+  const known = await stored(call, services);
+  if (known.state === "ended") return await ofEnded(known);
+  try {
+    return await ofSandbox(call, services, ofLiving);
+  } catch (error) {
+    const { code } = error as { code?: ErrorCode };
+    if (code !== "sandboxEnded") throw error;
+    return await ofEnded(await stored(call, services), error);
+  }
+}
 
 export const pauseSandbox = route({
   id: "pauseSandbox",
@@ -200,7 +218,8 @@ export const sandboxMetrics = route({
   summary: "Read what a sandbox uses",
   description:
     "Returns memory, CPU time, processes and disk of a sandbox now. With `samples=true`, it also has what the sandbox used over its life: while an execution " +
-    "runs, it is measured every 5 s or less often, and a long life has fewer samples in the same time.",
+    "runs, it is measured every 5 s or less often, and a long life has fewer samples in the same time. After the end, the stored samples say what it used; " +
+    "there are none if its machine was lost.",
   parameters: {
     path: { id: SANDBOX_ID },
     query: {
@@ -213,9 +232,16 @@ export const sandboxMetrics = route({
   successes: { 200: { description: "What it uses", body: metricsBody } },
   errors: SANDBOX_ERRORS,
   config: { ofSandbox: true },
-  handler: (services) => async (call) =>
-    await ofSandbox(call, services, async (handle) => {
+  handler: (services) => async (call) => {
+    const isShown = call.query.samples === "true";
+    const ofEnded = async ({ state }: Sandbox, refusal?: unknown) => {
+      if (state !== "ended") throw refusal;
+      const { store } = services.dependencies;
+      return toLastMetrics(await store.sandboxes.usage(call.path.id, call.caller.accountId), isShown);
+    };
+    return await unlessEnded(call, services, ofEnded, async (handle) => {
       const measured = await handle.measure();
-      return toMetrics(measured, call.query.samples === "true" ? await handle.usage() : null);
-    }),
+      return toMetrics(measured, isShown ? await handle.usage() : null);
+    });
+  },
 });
