@@ -41,6 +41,7 @@ async function serving(t: TestContext, options: Options = {}, way = "HTTP with a
   return { ...running, host, client, call, of, connected, sandbox_id, agent: key };
 }
 
+// On SQLite only: the tools call what the routes call, which test/integration/http/sandboxes.test.ts tests on both databases.
 for (const way of ["HTTP with a handshake", "HTTP without a handshake"])
   test(`${way}: a model creates a sandbox, works in it, and ends it`, LIMIT, async (t) => {
     const { call, of, sandbox_id } = await serving(t, {}, way);

@@ -14,6 +14,7 @@ import { type Ask, type Running, startHttp } from "../../support/http/running.ts
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { ROOT } from "../../support/repo/documents.ts";
 import { keeperOf } from "../../support/sandboxes/keeper.ts";
+import { type OpenTemporary, onEachDatabase, temporaryStore } from "../../support/store/temporary.ts";
 import { someLanguages } from "../../support/worker/some-languages.ts";
 
 const MIB = 1_048_576;
@@ -38,8 +39,9 @@ interface Service extends Running {
 }
 
 /** The real server, with sandboxes of the real launcher. */
-async function start(t: TestContext): Promise<Service> {
+async function start(t: TestContext, open: OpenTemporary = temporaryStore): Promise<Service> {
   const running = await startHttp(t, {
+    open,
     sandboxesOver: (store) =>
       keeperOf(t, {
         store,
@@ -58,31 +60,35 @@ async function start(t: TestContext): Promise<Service> {
   return { ...running, agent, send, create };
 }
 
-test("state stays between executions, each of which has a verdict and evidence", async (t) => {
-  const { send, create } = await start(t);
-  const path = await create();
-  const run = async (body: object) => {
-    const { status, json, text } = await send({ method: "POST", path: `${path}/executions`, body });
-    assert.equal(status, 200, text);
-    return json;
-  };
-  const first = await run({ shell: "echo kept > note; pwd; whoami" });
-  assert.deepEqual([first.result.verdict, first.output.stdout], ["AC", "/home/user\nuser\n"]);
-  const left = { shell: "sleep 100 >/dev/null 2>&1 &", background: true };
-  assert.equal((await send({ method: "POST", path: `${path}/executions`, body: left })).status, 201);
-  assert.equal((await send({ path: `${path}/executions/2?wait=true` })).json.processes_left, 1);
-  assert.ok(first.evidence.isolation.controls_applied.length > 5);
-  assert.equal((await run({ argv: ["cat", "note"] })).output.stdout, "kept\n");
-  assert.equal((await run({ code: "print(6 * 7)", language: "python" })).output.stdout, "42\n");
-  assert.equal((await run({ shell: "exit 3" })).result.exit_code, 3);
-  assert.equal((await run({ shell: "cat; echo $A", stdin: "in ", env: { A: "env" } })).output.stdout, "in env\n");
-  const endless = await run({ shell: "while :; do :; done", limits: { cpu_time_secs: 0.2 } });
-  assert.equal(endless.result.verdict, "TLE");
-  assert.equal((await run({ argv: ["no-such-program"] })).result.verdict, "RE");
-  const ended = await send({ method: "DELETE", path });
-  assert.deepEqual([ended.json.end_reason, ended.json.evidence.teardown.cleanup_verified], ["client", true]);
-  assert.equal((await send({ path: `${path}/executions/3` })).json.output.stdout, "kept\n");
+onEachDatabase((open) => {
+  test("state stays between executions, each of which has a verdict and evidence", async (t) => {
+    const { send, create } = await start(t, open);
+    const path = await create();
+    const run = async (body: object) => {
+      const { status, json, text } = await send({ method: "POST", path: `${path}/executions`, body });
+      assert.equal(status, 200, text);
+      return json;
+    };
+    const first = await run({ shell: "echo kept > note; pwd; whoami" });
+    assert.deepEqual([first.result.verdict, first.output.stdout], ["AC", "/home/user\nuser\n"]);
+    const left = { shell: "sleep 100 >/dev/null 2>&1 &", background: true };
+    assert.equal((await send({ method: "POST", path: `${path}/executions`, body: left })).status, 201);
+    assert.equal((await send({ path: `${path}/executions/2?wait=true` })).json.processes_left, 1);
+    assert.ok(first.evidence.isolation.controls_applied.length > 5);
+    assert.equal((await run({ argv: ["cat", "note"] })).output.stdout, "kept\n");
+    assert.equal((await run({ code: "print(6 * 7)", language: "python" })).output.stdout, "42\n");
+    assert.equal((await run({ shell: "exit 3" })).result.exit_code, 3);
+    assert.equal((await run({ shell: "cat; echo $A", stdin: "in ", env: { A: "env" } })).output.stdout, "in env\n");
+    const endless = await run({ shell: "while :; do :; done", limits: { cpu_time_secs: 0.2 } });
+    assert.equal(endless.result.verdict, "TLE");
+    assert.equal((await run({ argv: ["no-such-program"] })).result.verdict, "RE");
+    const ended = await send({ method: "DELETE", path });
+    assert.deepEqual([ended.json.end_reason, ended.json.evidence.teardown.cleanup_verified], ["client", true]);
+    assert.equal((await send({ path: `${path}/executions/3` })).json.output.stdout, "kept\n");
+  });
 });
+
+// The tests from here on are on SQLite only: they are about bytes, terminals and programs, of which the database has at most the record.
 
 test("a terminal answers what is typed on the WebSocket", async (t) => {
   const { send, create, agent, port, caPath } = await start(t);

@@ -14,6 +14,9 @@ import { someLanguages } from "../../support/worker/some-languages.ts";
 
 const MIB = 1_048_576;
 
+// On SQLite only: these tests are about what the kernel and the keeper do. What the keeper stores is tested on both databases in
+// test/integration/worker/sandboxes.test.ts.
+
 let launcher: Launcher;
 let temporary: Temporary;
 let keeper: SandboxKeeper;

@@ -34,6 +34,9 @@ const LIMITS = {
   storage: "memory",
 } as const;
 
+// On SQLite only: these tests are about archives and programs. The rows of snapshots are tested on both databases in test/integration/store/snapshots.test.ts
+// and test/integration/worker/shared-snapshots.test.ts.
+
 let launcher: Launcher;
 let disks: DiskDirectory | undefined;
 let temporary: Temporary;
