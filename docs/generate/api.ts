@@ -1,7 +1,8 @@
 import { ERROR_CODES, errorExample, errorsReturned } from "../../src/domain/error.ts";
 import { ROUTES } from "../../src/http/api/routes.ts";
 import { nameOf } from "../../src/http/named-schemas.ts";
-import { bodySchemas, parametersOf } from "../../src/http/openapi/openapi.ts";
+import { bodySchemas, EVENT_STREAM, parametersOf } from "../../src/http/openapi/openapi.ts";
+import type { Success } from "../../src/http/route.ts";
 import { code, table } from "./table.ts";
 
 interface Schema {
@@ -26,8 +27,13 @@ export function endpoints(): string {
       ...parametersOf(parameters).map(
         ({ name, in: place, description }) => `- ${PARAMETERS[place]} ${code(name)}: ${sentence(description)}`,
       ),
-      ...Object.entries(successes).map(([status, { description, body, media, location }]) => {
-        const type = body ? [body].flat().map(nameOf).map(bodyOf).join(" or ") : media ? code(media) : "no body";
+      ...Object.entries(successes).map(([status, { description, body, media, events, location }]) => {
+        const bodies = [
+          ...(body ? [body].flat().map(nameOf).map(bodyOf) : []),
+          ...(media ? [code(media)] : []),
+          ...(events ? [streamOf(events)] : []),
+        ];
+        const type = bodies.join(" or ") || "no body";
         return `- Response ${status}, ${type}${location ? ", with the header `Location`" : ""}: ${sentence(description)}`;
       }),
     ].join("\n"),
@@ -35,6 +41,14 @@ export function endpoints(): string {
 }
 
 const sentence = (text: string) => (text.endsWith(".") ? text : `${text}.`);
+
+/** A stream of events, with the data of each. */
+function streamOf(events: NonNullable<Success["events"]>): string {
+  const each = Object.entries(events).map(
+    ([name, data]) => `${code(name)} ${data ? bodyOf(nameOf(data)) : code("{}")}`,
+  );
+  return `${code(EVENT_STREAM)} of ${each.join(", ")}`;
+}
 
 /**
  * The fields of a body, as `{a, b}`. For the record, which has a part of its own, and for a body without fields, this is the name

@@ -251,7 +251,9 @@ const list = {
   sandboxesFull: row(503, () => "there is no room for another sandbox, try again later", {
     headers: { "retry-after": "1" },
   }),
-  snapshotElsewhere: row(503, () => "another machine has this snapshot, and the service cannot reach it"),
+  snapshotElsewhere: row(503, () => "another machine has this snapshot, and the service cannot reach it", {
+    headers: { "retry-after": "1" },
+  }),
   executionsFull: row(
     503,
     () => "too many executions and file requests are under way in this sandbox or on this machine, try again later",

@@ -50,6 +50,11 @@ export interface Success<Schema extends z.ZodType = z.ZodType> {
   readonly body?: Schema | readonly Schema[];
   /** The type of a body that is not JSON. */
   readonly media?: string;
+  /**
+   * The server-sent events of which the body consists, if the request asks for them or there is no other body: the named schema of the data of each event, by the name
+   * of the event. Null if the data is an empty object.
+   */
+  readonly events?: Readonly<Record<string, z.ZodType | null>>;
   /** Whether the response has the header Location. */
   readonly location?: true;
   /** Further headers of the response, each with its description. */

@@ -1,6 +1,6 @@
 import { AssayError } from "./error.ts";
 import { delayMs, pause, type Transport } from "./transport.ts";
-import type { Execution, Judgement, Status, SubmissionRecord } from "./types.ts";
+import type { Execution, ExecutionOutput, Judgement, Status, SubmissionRecord } from "./types.ts";
 
 /**
  * An event of a submission. `at` is the position of the first byte of `text` in the whole output. If a later event has `at` 0 again,
@@ -15,7 +15,7 @@ export type JudgementEvent = { readonly type: "state" | "ended"; readonly judgem
 
 /** An event of an execution. `at` is the position of the first byte of `text` in the whole output. */
 export type ExecutionEvent =
-  | { readonly type: "stdout" | "stderr"; readonly at: number; readonly text: string }
+  | ({ readonly type: "stdout" | "stderr" } & ExecutionOutput)
   | { readonly type: "ended"; readonly execution: Execution };
 
 interface ServerEvent {

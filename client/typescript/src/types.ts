@@ -326,6 +326,17 @@ export interface ExecutionInputQuery {
   end?: "true" | "false";
 }
 
+export interface ExecutionOutput {
+  /**
+   * The position of the first byte of the text in the whole output, in bytes
+   */
+  at: number;
+  /**
+   * Output, in which bytes that are not UTF-8 are replaced
+   */
+  text: string;
+}
+
 export interface ExecutionRequest {
   /**
    * A program, by its path or by its name in PATH, and its arguments: up to 128 with 131072 bytes, each with up to 65536. A request has either `argv`, `shell` or `code`
@@ -435,6 +446,10 @@ export interface ExecutionsQuery {
   limit?: number;
 }
 
+export interface FileChanged {
+  path: string;
+}
+
 export interface FileEventsQuery {
   /**
    * Path of a directory, by default /home/user
@@ -491,6 +506,17 @@ export interface FileMove {
    * The new path
    */
   to: string;
+}
+
+export interface FileMoved {
+  /**
+   * The new path
+   */
+  path: string;
+  /**
+   * The path before
+   */
+  from: string;
 }
 
 export interface FilePath {

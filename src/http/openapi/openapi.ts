@@ -65,7 +65,7 @@ function describe({ id, summary, description, parameters, body, successes, error
   const byStatus = Map.groupBy(errors, (code) => ERRORS[code].status);
   const failed = [...byStatus].map(([status, codes]) => [status, errorResponse(codes)] as const);
   const succeeded = Object.entries(successes).map(
-    ([status, { description, body, media, location, headers }]) =>
+    ([status, { description, body, media, events, location, headers }]) =>
       [
         status,
         {
@@ -76,8 +76,13 @@ function describe({ id, summary, description, parameters, body, successes, error
             ...(location && { Location: header("Location") }),
             ...headersOf(headers),
           },
-          ...(body && { content: json({ schema: eitherOf([body].flat().map(nameOf)) }) }),
-          ...(media && { content: { [media]: TEXT } }),
+          ...((body || media || events) && {
+            content: {
+              ...(body && json({ schema: eitherOf([body].flat().map(nameOf)) })),
+              ...(media && { [media]: TEXT }),
+              ...(events && { [EVENT_STREAM]: { ...TEXT, "x-events": eventsOf(events) } }),
+            },
+          }),
         },
       ] as const,
   );
@@ -94,6 +99,19 @@ function describe({ id, summary, description, parameters, body, successes, error
 function headersOf(headers: Success["headers"] = {}) {
   return Object.fromEntries(
     Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: "string" } }]),
+  );
+}
+
+/** The media type of server-sent events. */
+export const EVENT_STREAM = "text/event-stream";
+
+/** OpenAPI has no words for the events of a stream before version 3.2, so an extension has the schema of the JSON in the data of each event. */
+function eventsOf(events: NonNullable<Success["events"]>) {
+  return Object.fromEntries(
+    Object.entries(events).map(([name, data]) => [
+      name,
+      data ? eitherOf([nameOf(data)]) : { type: "object", additionalProperties: false },
+    ]),
   );
 }
 
@@ -162,7 +180,10 @@ function eitherOf(names: readonly string[]) {
 export function bodySchemas(): Record<string, Record<string, unknown>> {
   const bodies = ROUTES.flatMap(({ body, successes }) => [
     ...(body && !("media" in body) ? [body] : []),
-    ...Object.values(successes).flatMap((success) => success.body ?? []),
+    ...Object.values(successes).flatMap(({ body: success, events }) => [
+      ...[success ?? []].flat(),
+      ...Object.values(events ?? {}).filter((data) => data !== null),
+    ]),
   ]);
   const named = [...new Set(bodies)].map((schema) => {
     const { $schema: _, ...json } = z.toJSONSchema(schema, { target: "draft-2020-12" });

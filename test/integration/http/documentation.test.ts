@@ -55,6 +55,31 @@ test("the document has exactly the endpoints of the server", async (t) => {
   assert.equal(new Set(ROUTES.map(({ id }) => id)).size, ROUTES.length);
 });
 
+test("a stream of events has the schema of each event, next to the other bodies of its response", () => {
+  const { paths, components } = openApi();
+  const contentOf = (path: string, method: string) => {
+    const { responses } = (paths[path]?.[method] ?? {}) as { responses?: Responses };
+    return (responses?.[200]?.content ?? {}) as Record<string, Record<string, unknown>>;
+  };
+  const executions = "/api/sandboxes/{id}/executions";
+  const ofExecution = contentOf(`${executions}/{number}/events`, "get");
+  assert.deepEqual(Object.keys(ofExecution), ["text/event-stream"]);
+  const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+  assert.deepEqual(ofExecution["text/event-stream"]?.["x-events"], {
+    start: reference("ExecutionState"),
+    stdout: reference("ExecutionOutput"),
+    stderr: reference("ExecutionOutput"),
+    ended: reference("Execution"),
+  });
+  const executed = contentOf(executions, "post");
+  assert.deepEqual(executed["application/json"]?.schema, reference("Execution"));
+  assert.deepEqual(executed["text/event-stream"], ofExecution["text/event-stream"]);
+  const ofFiles = contentOf("/api/sandboxes/{id}/files/events", "get")["text/event-stream"]?.["x-events"] as object;
+  assert.deepEqual(Object.keys(ofFiles), ["start", "created", "changed", "removed", "moved", "overflow"]);
+  for (const name of ["ExecutionState", "ExecutionOutput", "Execution", "FileChanged", "FileMoved"])
+    assert.ok(components.schemas?.[name], name);
+});
+
 test("every error is an example of each endpoint that can return it", () => {
   const named = new Set(ROUTES.flatMap(({ errors }) => errors));
   for (const code of ERROR_CODES) {

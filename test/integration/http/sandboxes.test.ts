@@ -5,9 +5,16 @@ import { readFileSync } from "node:fs";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "ws";
+import type { z } from "zod";
 import { SandboxRefused } from "../../../src/domain/sandboxes/sandbox.ts";
 import { ROUTES } from "../../../src/http/api/routes.ts";
-import { executionBody, metricsBody, sandboxBody, snapshotBody } from "../../../src/http/api/sandboxes/bodies.ts";
+import {
+  EXECUTION_EVENTS,
+  executionBody,
+  metricsBody,
+  sandboxBody,
+  snapshotBody,
+} from "../../../src/http/api/sandboxes/bodies.ts";
 import { MemorySandboxes } from "../../support/http/memory-sandboxes.ts";
 import { type Ask, type Running, startHttp } from "../../support/http/running.ts";
 import { onEachDatabase } from "../../support/store/temporary.ts";
@@ -190,10 +197,8 @@ onEachDatabase((open) => {
       [new SandboxRefused("snapshotTooLarge", { limit: "memory" }), 422],
     ] as const) {
       host.refuses = refusal;
-      assert.equal(
-        (await send({ method: "POST", path: "/api/sandboxes", body: { from: randomUUID() } })).status,
-        status,
-      );
+      const refused = await send({ method: "POST", path: "/api/sandboxes", body: { from: randomUUID() } });
+      assert.deepEqual([refused.status, refused.headers["retry-after"]], [status, status === 503 ? "5" : undefined]);
     }
   });
 
@@ -284,6 +289,8 @@ onEachDatabase((open) => {
         ["ended", undefined],
       ],
     );
+    const declared = EXECUTION_EVENTS as Readonly<Record<string, z.ZodType>>;
+    for (const { event, data } of eventsOf(stream.text)) assert.deepEqual(declared[event ?? ""]?.parse(data), data);
     const again = await send({ path: `${path}/6/events`, headers: { "last-event-id": "1-0" } });
     assert.equal(eventsOf(again.text)[1]?.data.text, "é\n");
     const listed = (await send({ path })).json;

@@ -247,6 +247,13 @@ class ExecutionInputQuery(TypedDict):
     end: NotRequired[Literal["true", "false"]]
 
 
+class ExecutionOutput(TypedDict):
+    # The position of the first byte of the text in the whole output, in bytes
+    at: int
+    # Output, in which bytes that are not UTF-8 are replaced
+    text: str
+
+
 class ExecutionRequest(TypedDict):
     # A program, by its path or by its name in PATH, and its arguments: up to 128 with 131072 bytes, each with up to 65536. A request has either `argv`, `shell` or `code`
     argv: NotRequired[list[str]]
@@ -320,6 +327,10 @@ class ExecutionsQuery(TypedDict):
     limit: NotRequired[int]
 
 
+class FileChanged(TypedDict):
+    path: str
+
+
 class FileEventsQuery(TypedDict):
     # Path of a directory, by default /home/user
     path: NotRequired[str]
@@ -358,6 +369,17 @@ class FileMove(TypedDict):
     path: str
     # The new path
     to: str
+
+
+FileMoved = TypedDict(
+    "FileMoved",
+    {
+        # The new path
+        "path": "str",
+        # The path before
+        "from": "str",
+    },
+)
 
 
 class FilePath(TypedDict):

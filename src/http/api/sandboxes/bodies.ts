@@ -7,7 +7,7 @@ import {
   SIGNAL_NAMES,
   type SignalName,
 } from "../../../domain/sandboxes/execution.ts";
-import type { FileInfo } from "../../../domain/sandboxes/files.ts";
+import type { FileEvent, FileInfo } from "../../../domain/sandboxes/files.ts";
 import type { SandboxMeasurement } from "../../../domain/sandboxes/host.ts";
 import {
   DEFAULT_DISK_BYTES,
@@ -319,6 +319,35 @@ export const actedBody = named(
 export function toActed({ sandboxId, number, status }: Execution): z.output<typeof actedBody> {
   return { sandbox_id: sandboxId, number, status };
 }
+
+/** The data of the events of an execution, by the names of the events. */
+const outputBody = named(
+  "ExecutionOutput",
+  z.strictObject({
+    at: count.describe("The position of the first byte of the text in the whole output, in bytes"),
+    text: z.string().describe("Output, in which bytes that are not UTF-8 are replaced"),
+  }),
+);
+export const EXECUTION_EVENTS = {
+  start: actedBody,
+  stdout: outputBody,
+  stderr: outputBody,
+  ended: executionBody,
+} as const;
+
+/** The data of the events of a directory, by the names of the events. */
+const changeOfFileBody = named("FileChanged", z.strictObject({ path: z.string() }));
+export const FILE_EVENTS = {
+  start: null,
+  created: changeOfFileBody,
+  changed: changeOfFileBody,
+  removed: changeOfFileBody,
+  moved: named(
+    "FileMoved",
+    z.strictObject({ path: z.string().describe("The new path"), from: z.string().describe("The path before") }),
+  ),
+  overflow: null,
+} as const satisfies Record<FileEvent["type"] | "start", z.ZodType | null>;
 
 export const fileBody = named(
   "FileInfo",

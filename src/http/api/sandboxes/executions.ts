@@ -13,6 +13,7 @@ import { EXECUTION_NUMBER, PAGE, pageOf, SANDBOX_ID } from "../parameters.ts";
 import { sendBytes } from "../result.ts";
 import {
   actedBody,
+  EXECUTION_EVENTS,
   executeBody,
   executionBody,
   executionsBody,
@@ -76,7 +77,13 @@ export const execute = route({
   },
   body: executeBody,
   successes: {
-    200: { description: "The execution, which has ended", body: executionBody, location: true },
+    200: {
+      description:
+        "The execution, which has ended; or, if the request asks for a stream, its events from the beginning",
+      body: executionBody,
+      events: EXECUTION_EVENTS,
+      location: true,
+    },
     201: { description: "The execution, which runs", body: executionBody, location: true },
   },
   errors: [...SANDBOX_ERRORS, ...EXECUTE_ERRORS, "sandboxPaused", "sandboxQuota", "executionsFull", "tooManyWatched"],
@@ -255,7 +262,7 @@ export const executionEvents = route({
       },
     },
   },
-  successes: { 200: { description: "A stream of events", media: "text/event-stream" } },
+  successes: { 200: { description: "The events of the execution", events: EXECUTION_EVENTS } },
   errors: ["profileForbidden", "sandboxesOff", "sandboxElsewhere", "sandboxUnreachable", "tooManyWatched", "noRoom"],
   config: { ofSandbox: true },
   handler: (services) => async (call) => {

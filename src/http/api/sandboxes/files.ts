@@ -13,7 +13,7 @@ import { streamedBody } from "../../body/streamed-body.ts";
 import { disconnected } from "../../responses/client-disconnect.ts";
 import { route } from "../../route.ts";
 import { SANDBOX_ID } from "../parameters.ts";
-import { fileBody, filesBody, moveBody, pathBody, toFile, unpackedBody } from "./bodies.ts";
+import { FILE_EVENTS, fileBody, filesBody, moveBody, pathBody, toFile, unpackedBody } from "./bodies.ts";
 import { checking, sendTexts } from "./execution-events.ts";
 import { ofSandbox } from "./of-sandbox.ts";
 import { FILE_REQUEST_ERRORS } from "./refused.ts";
@@ -348,7 +348,7 @@ export const fileEvents = route({
     path: ID,
     query: { path: DIRECTORY, recursive: flag("With `true`, directories in it are watched as well") },
   },
-  successes: { 200: { description: "A stream of events", media: "text/event-stream" } },
+  successes: { 200: { description: "The changes in the directory", events: FILE_EVENTS } },
   errors: FILE_REQUEST_ERRORS,
   config: OF_FILE,
   handler: (services) => async (call) =>

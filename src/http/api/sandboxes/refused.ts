@@ -16,8 +16,8 @@ named("FileFailure", z.strictObject({ error: z.string(), code: z.string(), path:
 named("SandboxEnded", z.strictObject({ error: z.string(), end_reason: z.enum(SANDBOX_END_REASON_NAMES) }));
 
 const RETRY_SOON = { headers: { "retry-after": "1" } };
-/** A place for a sandbox becomes free when another one ends. */
-const FULL_RETRY = { headers: { "retry-after": "5" } };
+/** A place for a sandbox becomes free when another one ends, and a machine that is away is back when it was started again. */
+const RETRY_LATER = { headers: { "retry-after": "5" } };
 
 /** The longest text about a file, of which the client may have chosen the path. */
 const MAX_TEXT = 500;
@@ -37,13 +37,13 @@ const REFUSED: { readonly [Code in SandboxRefusalCode]: (details: SandboxRefusal
   sandboxQuota: ({ what, most }) => clientError("sandboxQuota", [what, most], RETRY_SOON),
   sandboxCpus: ({ most }) => clientError("sandboxCpus", [most]),
   sandboxDisk: ({ most }) => clientError("sandboxDisk", [most]),
-  sandboxesFull: () => clientError("sandboxesFull", [], FULL_RETRY),
+  sandboxesFull: () => clientError("sandboxesFull", [], RETRY_LATER),
   executionsFull: () => clientError("executionsFull", [], RETRY_SOON),
   snapshotNotFound: () => clientError("snapshotNotFound", []),
-  snapshotElsewhere: () => clientError("snapshotElsewhere", []),
+  snapshotElsewhere: () => clientError("snapshotElsewhere", [], RETRY_LATER),
   snapshotDamaged: () => clientError("snapshotDamaged", []),
   snapshotQuota: ({ what, most }) => clientError("snapshotQuota", [what, most]),
-  snapshotsFull: () => clientError("snapshotsFull", [], FULL_RETRY),
+  snapshotsFull: () => clientError("snapshotsFull", [], RETRY_LATER),
   snapshotTooLarge: ({ limit }) => clientError("snapshotTooLarge", [limit]),
   snapshotFailed: ({ why }) => clientError("snapshotFailed", [why.slice(0, MAX_TEXT).toWellFormed()]),
   executionNotFound: () => clientError("executionNotFound", []),
