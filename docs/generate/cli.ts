@@ -19,13 +19,17 @@ export function commands(): string {
  * a verb.
  */
 function topLevel(command: Command): string {
-  const verbs = command.commands.map((verb) => {
-    const names = [verb.name(), ...verb.aliases()].join("|");
-    return `- ${code(`${command.name()} ${usage(names, verb)}`)}: ${verb.summary() || verb.description()}`;
-  });
+  const verbs = command.commands.flatMap((verb) => verbLines(command.name(), verb));
   const isAlone = verbs.length === 0 || usage("", command) !== "";
   const own = isAlone ? [code(usage(command.name(), command)), `${command.description()}${settings(command)}`] : [];
   return [`### ${command.name()}`, ...own, verbs.join("\n")].filter((part) => part !== "").join("\n\n");
+}
+
+/** A line for a verb, or a line for each verb of a verb that cannot be run without one. */
+function verbLines(before: string, verb: Command): string[] {
+  if (verb.commands.length > 0) return verb.commands.flatMap((inner) => verbLines(`${before} ${verb.name()}`, inner));
+  const names = [verb.name(), ...verb.aliases()].join("|");
+  return [`- ${code(`${before} ${usage(names, verb)}`)}: ${verb.summary() || verb.description()}`];
 }
 
 function usage(name: string, command: Command): string {

@@ -30,14 +30,28 @@ export async function runIn(connection: Connection, id: string, request: Executi
   return exitCodeOf(await attached.ended);
 }
 
+/** Prints the output of an execution from its beginning to its end, without giving it input. @returns the exit code of this process. */
+export async function follow(connection: Connection, id: string, number: number): Promise<number> {
+  return exitCodeOf(await attach(connection, id, number).ended);
+}
+
 /** Opens a shell in a terminal. @returns the exit code of this process. */
-export async function shellIn(connection: Connection, id: string): Promise<number> {
+export async function shellIn(
+  connection: Connection,
+  id: string,
+  { cwd, env }: Pick<ExecutionRequest, "cwd" | "env">,
+): Promise<number> {
   const { stdin, stdout } = process;
   if (!stdin.isTTY || !stdout.isTTY)
     throw new OperatorError("'assay sandbox shell' needs a terminal; use 'assay sandbox run'");
   const size = () => ({ rows: stdout.rows || USUAL_ROWS, cols: stdout.columns || USUAL_COLS });
   const { TERM = "xterm-256color" } = process.env;
-  const request = { argv: ["/bin/bash", "-l"], terminal: size(), env: { TERM } };
+  const request = {
+    argv: ["/bin/bash", "-l"],
+    terminal: size(),
+    env: { TERM, ...env },
+    ...(cwd !== undefined && { cwd }),
+  };
   const { number } = await answered(connection.client.startExecution(id, request));
   const attached = attach(connection, id, number);
   stdin.setRawMode(true);

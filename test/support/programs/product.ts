@@ -59,6 +59,8 @@ export interface ProductOptions {
   readonly database?: DatabaseLocation["kind"];
   /** A copy of the checkout, whose service runs. */
   readonly checkout?: () => string;
+  /** How many sandboxes the service may have, with 512 MiB each; none by default. */
+  readonly sandboxes?: number;
   /** Language packs, in the image that `assay test` built with them. */
   readonly packs?: string;
 }
@@ -105,6 +107,7 @@ async function start({
   database = "sqlite",
   checkout,
   packs,
+  sandboxes = 0,
 }: ProductOptions & { readonly workers: number }): Promise<[Product, () => Promise<void>]> {
   const cleanUp: (() => unknown)[] = [];
   const context = { after: (work: () => unknown) => cleanUp.unshift(work) } as unknown as TestContext;
@@ -112,12 +115,15 @@ async function start({
   const waiting = parked ? workers + 4 : 0;
   const slots = workers + 1 + waiting + moreSlots;
   const image = packs === undefined ? {} : { image: environment("ASSAY_TEST_PACKS_IMAGE") };
-  const launcher = await startLauncher({ slots, clientUid: NOBODY, sanitize, ...image });
+  const sandboxMemory = sandboxes * 512 * 1_048_576;
+  const launcher = await startLauncher({ slots, clientUid: NOBODY, sanitize, sandboxes, sandboxMemory, ...image });
   const flags = (await prepare?.(data)) ?? [];
   const own = ["--workers", String(workers), "--launcher-socket", launcher.socket];
   const env = {
     ASSAY_PARK_BYTES: parked && !COLD ? String(512 * 1_048_576) : "0",
     ...(packs !== undefined && { ASSAY_LANGUAGES: packs }),
+    ASSAY_SANDBOXES: String(sandboxes),
+    ASSAY_SANDBOX_MEMORY: String(sandboxMemory),
   };
   const main = checkout && join(checkout(), "src/main.ts");
   const where = database === "sqlite" ? [] : ["--database", await postgresUrl(context)];
