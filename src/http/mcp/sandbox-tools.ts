@@ -1,17 +1,24 @@
 import { z } from "zod";
 import { clientError } from "../../domain/error.ts";
-import { EXECUTION_STATUSES, type Execution } from "../../domain/sandboxes/execution.ts";
+import {
+  EXECUTION_BOUNDS,
+  EXECUTION_STATUSES,
+  type Execution,
+  SIGNAL_NAMES,
+} from "../../domain/sandboxes/execution.ts";
 import { FileError, type FileInfo, SANDBOX_HOME } from "../../domain/sandboxes/files.ts";
 import type { RunningExecution, SandboxHandle } from "../../domain/sandboxes/host.ts";
-import { SANDBOX_END_REASON_NAMES, SANDBOX_STATES } from "../../domain/sandboxes/sandbox.ts";
+import { SANDBOX_END_REASON_NAMES, SANDBOX_STATES, type Sandbox } from "../../domain/sandboxes/sandbox.ts";
 import { toLongExecutionRecord, toSandboxRecord } from "../../domain/sandboxes/sandbox-record.ts";
+import { SNAPSHOT_NAME_CHARACTERS, snapshotSchema, toSnapshotRecord } from "../../domain/sandboxes/snapshot.ts";
 import { count, time, verdict } from "../api/fields.ts";
+import { PAGE } from "../api/parameters.ts";
 import { decodeBase64 } from "../api/program-options.ts";
 import { createBody, executeBody } from "../api/sandboxes/bodies.ts";
 import { outputBytes } from "../api/sandboxes/execution-events.ts";
 import { whenEnded } from "../api/sandboxes/executions.ts";
 import { checkAllowed, ofSandbox, refusing, useMeanwhile } from "../api/sandboxes/of-sandbox.ts";
-import { toExecutionRequest, toSandboxRequest } from "../api/sandboxes/requests.ts";
+import { checkMetadata, toExecutionRequest, toSandboxRequest, toSnapshotName } from "../api/sandboxes/requests.ts";
 import { stored } from "../api/sandboxes/sandboxes.ts";
 import {
   excerptOf,
@@ -28,8 +35,11 @@ import { type Tool, type ToolCall, tool } from "./tool.ts";
 
 /** The most entries of a directory in a result. */
 const MAX_ENTRIES = 200;
+/** The most sandboxes in a result. */
+const MAX_SANDBOXES = 20;
 
-const id = z.uuid().describe("Id of the sandbox, from sandbox_create");
+const id = z.uuid().describe("Id of the sandbox, from sandbox_create or sandbox_list");
+const number = z.int().min(1).describe("Number of the execution, from sandbox_run");
 const path = z.string().describe(`Absolute, or relative to ${SANDBOX_HOME}`);
 const fields = executeBody.shape;
 
@@ -84,6 +94,53 @@ const create = tool({
   },
 });
 
+const listed = z.strictObject({
+  sandbox_id: z.uuid(),
+  state: z.enum(SANDBOX_STATES),
+  end_reason: z.enum(SANDBOX_END_REASON_NAMES).nullable(),
+  created_at: time,
+  expires_at: time.nullable().describe("When its lifetime is over"),
+  metadata: createBody.shape.metadata.unwrap(),
+});
+
+const list = tool({
+  name: "sandbox_list",
+  title: "List sandboxes",
+  description: `Lists up to ${MAX_SANDBOXES} sandboxes of the account, newest first, also those that have ended: for instance those in the \`state\` running.`,
+  input: z.strictObject({
+    state: z.enum(SANDBOX_STATES).optional().describe("Lists only sandboxes in this state"),
+    metadata: createBody.shape.metadata.describe("Lists only sandboxes with these names and values"),
+    before: PAGE.before.schema.describe("`next` of the previous page"),
+  }),
+  output: z.strictObject({
+    sandboxes: z.array(listed),
+    next: z.string().nullable().describe("Null if there is nothing more"),
+  }),
+  isReadOnly: true,
+  isOfSandboxes: true,
+  handler: async ({ state, metadata = {}, before }, call) => {
+    const { caller, dependencies } = call;
+    checkAllowed(caller, call);
+    const page = await dependencies.store.sandboxes.list(caller.accountId, {
+      ...{ state, metadata: checkMetadata(metadata), max: MAX_SANDBOXES },
+      before: before === undefined ? undefined : Number(before),
+    });
+    const sandboxes = page.sandboxes.map((one) => {
+      const { id: sandbox_id, state: now, end_reason, timestamps, metadata: pairs } = toSandboxRecord(one);
+      const { created_at, expires_at } = timestamps;
+      return { sandbox_id, state: now, end_reason, created_at, expires_at, metadata: pairs };
+    });
+    // The metadata are texts of a client, so they are quoted, and in a text of their own.
+    const lines = sandboxes.map(({ sandbox_id, state: now, end_reason, created_at, metadata: pairs }) =>
+      [sandbox_id, now, ...(end_reason ? [end_reason] : []), created_at, JSON.stringify(pairs)].join("  "),
+    );
+    await call.admit(2 * lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0));
+    const next = page.next === null ? null : String(page.next);
+    const fact = `${sandboxes.length} sandboxes.${next === null ? "" : ` There is more: before "${next}".`}`;
+    return { value: { sandboxes, next }, texts: [fact, ...(lines.length > 0 ? [lines.join("\n")] : [])] };
+  },
+});
+
 const run = tool({
   name: "sandbox_run",
   title: "Execute in a sandbox",
@@ -99,6 +156,9 @@ const run = tool({
     code: fields.code,
     language: fields.language,
     stdin: fields.stdin,
+    open_input: fields.open_input.describe(
+      "Whether the input stays open after `stdin` for sandbox_input; together with `background`, because the call otherwise waits for the end",
+    ),
     cwd: fields.cwd,
     env: fields.env,
     limits: fields.limits,
@@ -173,7 +233,7 @@ const result = tool({
     "an output that was too long. It also works after the end of the sandbox.",
   input: z.strictObject({
     sandbox_id: id,
-    number: z.int().min(1).describe("Number of the execution, from sandbox_run"),
+    number,
     stream: z
       .enum(["stdout", "stderr"])
       .optional()
@@ -215,6 +275,139 @@ const result = tool({
     const { value, texts } = showPage(known.id, stream, bytes, offset ?? 0);
     return { value: { page: value }, texts };
   },
+});
+
+/** An execution that runs. @throws ClientError executionEnded, or executionNotFound. */
+async function runningOf(handle: SandboxHandle, wanted: number, { caller, dependencies }: ToolCall) {
+  const running = await handle.execution(wanted);
+  if (running) return running;
+  const { sandboxes } = dependencies.store;
+  // Without its output, which would be read for nothing.
+  const page = await sandboxes.executions(handle.sandbox.id, caller.accountId, { before: wanted + 1, max: 1 });
+  throw clientError(page?.executions[0]?.number === wanted ? "executionEnded" : "executionNotFound", []);
+}
+
+const input = tool({
+  name: "sandbox_input",
+  title: "Give input to an execution",
+  description: "Adds `text` to the standard input of an execution that was started with `open_input`.",
+  input: z.strictObject({
+    sandbox_id: id,
+    number,
+    text: z
+      .string()
+      .describe(`Up to ${EXECUTION_BOUNDS.inputBytes} bytes, with the end of the line if the program reads lines`)
+      .optional(),
+    end: z.boolean().describe("Whether the input ends after the text").optional(),
+  }),
+  output: z.strictObject({ sandbox_id: z.uuid(), number: z.int().min(1), bytes: count }),
+  isReadOnly: false,
+  isOfSandboxes: true,
+  handler: async ({ sandbox_id, number: wanted, text = "", end: ends = false }, call) =>
+    await within(call, sandbox_id, async (handle) => {
+      if (text === "" && !ends) throw clientError("invalidRequest", ["the arguments", "must have text or end"]);
+      const bytes = Buffer.from(text);
+      if (bytes.length > EXECUTION_BOUNDS.inputBytes)
+        throw clientError("invalidRequest", ["text", `more than ${EXECUTION_BOUNDS.inputBytes} bytes`]);
+      const running = await runningOf(handle, wanted, call);
+      if (bytes.length > 0) await running.input(bytes);
+      if (ends) await running.endInput();
+      const value = { sandbox_id: handle.sandbox.id, number: wanted, bytes: bytes.length };
+      return {
+        value,
+        texts: [`Execution ${wanted} has ${bytes.length} bytes more.${ends ? " Its input has ended." : ""}`],
+      };
+    }),
+});
+
+const kill = tool({
+  name: "sandbox_kill",
+  title: "Kill an execution",
+  description:
+    "Kills all processes of an execution, and returns its result. The sandbox and its other executions go on. With `signal`, the main program gets that signal instead, and the call does not wait for its end.",
+  input: z.strictObject({
+    sandbox_id: id,
+    number,
+    signal: z.enum(SIGNAL_NAMES).optional().describe("A signal for the main program, such as SIGINT"),
+  }),
+  output: execution,
+  isReadOnly: false,
+  isDestructive: true,
+  isOfSandboxes: true,
+  handler: async ({ sandbox_id, number: wanted, signal }, call) =>
+    await within(call, sandbox_id, async (handle) => {
+      if (signal !== undefined) {
+        const signalled = await runningOf(handle, wanted, call);
+        await signalled.signal(signal);
+        return await shown(signalled, call, AbortSignal.abort());
+      }
+      const running = await handle.execution(wanted);
+      if (running) {
+        await running.kill();
+        return await showExecution(await running.ended, call);
+      }
+      const { caller, dependencies, admit } = call;
+      const found = await dependencies.store.sandboxes.execution(handle.sandbox.id, caller.accountId, wanted, admit);
+      if (!found) throw clientError("executionNotFound", []);
+      return await showExecution(found, call);
+    }),
+});
+
+/** A tool that stops or continues all programs of a sandbox. */
+function halt(
+  name: string,
+  title: string,
+  description: string,
+  act: (handle: SandboxHandle) => Promise<Sandbox>,
+): Tool {
+  return tool({
+    name,
+    title,
+    description,
+    input: z.strictObject({ sandbox_id: id }),
+    output: z.strictObject({ sandbox_id: z.uuid(), state: z.enum(SANDBOX_STATES) }),
+    isReadOnly: false,
+    isOfSandboxes: true,
+    handler: async ({ sandbox_id }, call) =>
+      await within(call, sandbox_id, async (handle) => {
+        const { id: of, state } = await act(handle);
+        return { value: { sandbox_id: of, state }, texts: [`Sandbox ${of} is ${state}.`] };
+      }),
+  });
+}
+
+const pause = halt(
+  "sandbox_pause",
+  "Pause a sandbox",
+  "Freezes all programs of a sandbox. It takes neither executions nor files until sandbox_resume; its lifetime goes on.",
+  (handle) => handle.pause(),
+);
+const resume = halt("sandbox_resume", "Resume a sandbox", "Continues all programs of a paused sandbox.", (handle) =>
+  handle.resume(),
+);
+
+const snapshot = tool({
+  name: "sandbox_snapshot",
+  title: "Take a snapshot of a sandbox",
+  description:
+    "Stores the files of a sandbox. The snapshot outlives the sandbox, and sandbox_create begins a new one with these files (`from`). Processes are not stored.",
+  input: z.strictObject({
+    sandbox_id: id,
+    name: z.string().describe(`A name for people, with 1 to ${SNAPSHOT_NAME_CHARACTERS} characters`).optional(),
+  }),
+  output: z.strictObject({
+    snapshot_id: z.uuid(),
+    ...snapshotSchema.pick({ bytes: true, files: true, created_at: true }).shape,
+  }),
+  isReadOnly: false,
+  isOfSandboxes: true,
+  handler: async ({ sandbox_id, name }, call) =>
+    await within(call, sandbox_id, async (handle) => {
+      const taken = await handle.snapshot(toSnapshotName({ name }), call.caller.keyId);
+      const { id: snapshot_id, bytes, files, created_at } = toSnapshotRecord(taken);
+      const text = `Snapshot ${snapshot_id} has ${files} files and ${bytes} bytes. sandbox_create begins with it: from "${snapshot_id}".`;
+      return { value: { snapshot_id, bytes, files, created_at }, texts: [text] };
+    }),
 });
 
 const file = z.strictObject({
@@ -350,4 +543,18 @@ const end = tool({
 });
 
 /** The tools for sandboxes. The state is in the service, and not in the connection of the assistant: each call names its sandbox. */
-export const SANDBOX_TOOLS: readonly Tool[] = [create, run, result, readFile, writeFile, listFiles, end];
+export const SANDBOX_TOOLS: readonly Tool[] = [
+  create,
+  list,
+  run,
+  result,
+  input,
+  kill,
+  readFile,
+  writeFile,
+  listFiles,
+  snapshot,
+  pause,
+  resume,
+  end,
+];

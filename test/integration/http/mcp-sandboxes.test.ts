@@ -10,11 +10,17 @@ import { WAYS } from "../../support/mcp/clients.ts";
 const LIMIT = { timeout: 120_000 };
 const SANDBOX_TOOLS = [
   "sandbox_create",
+  "sandbox_list",
   "sandbox_run",
   "sandbox_result",
+  "sandbox_input",
+  "sandbox_kill",
   "sandbox_read_file",
   "sandbox_write_file",
   "sandbox_list_files",
+  "sandbox_snapshot",
+  "sandbox_pause",
+  "sandbox_resume",
   "sandbox_end",
 ];
 
@@ -112,6 +118,73 @@ test("an execution that does not end in time, or is in the background, is found 
   assert.deepEqual([none.isError, none.text], [true, "execution not found"]);
 });
 
+test("a model that lost the id finds its sandbox, and no one else's", LIMIT, async (t) => {
+  const { call, connected, key, sandbox_id } = await serving(t);
+  const tagged: string = (await call("sandbox_create", { metadata: { task: "7\n" } })).structuredContent.sandbox_id;
+  const found = async (args: object) =>
+    (await call("sandbox_list", { ...args })).structuredContent.sandboxes.map(
+      (one: { sandbox_id: string }) => one.sandbox_id,
+    );
+  assert.deepEqual(await found({}), [tagged, sandbox_id]);
+  assert.deepEqual(await found({ metadata: { task: "7\n" } }), [tagged]);
+  assert.deepEqual(await found({ metadata: { task: "8" } }), []);
+  const { texts } = await call("sandbox_list", { metadata: { task: "7\n" } });
+  assert.equal(texts[0], "1 sandboxes.");
+  assert.match(texts[1] ?? "", new RegExp(`^${tagged}  running  \\S+  \\{"task":"7\\\\n"\\}$`));
+  await call("sandbox_end", { sandbox_id });
+  assert.deepEqual([await found({ state: "running" }), await found({ state: "ended" })], [[tagged], [sandbox_id]]);
+  for (let more = 0; more < 20; more++) {
+    const made: string = (await call("sandbox_create")).structuredContent.sandbox_id;
+    await call("sandbox_end", { sandbox_id: made });
+  }
+  const first = (await call("sandbox_list")).structuredContent;
+  const second = (await call("sandbox_list", { before: first.next })).structuredContent;
+  assert.deepEqual([first.sandboxes.length, second.sandboxes.length, second.next], [20, 2, null]);
+  const foreign = await connected(await key({ profiles: ["agent"], account: "foreign" }));
+  assert.deepEqual((await foreign.call("sandbox_list")).structuredContent, { sandboxes: [], next: null });
+});
+
+test("a model gives input, signals and kills", LIMIT, async (t) => {
+  const { of, sandbox_id } = await serving(t);
+  const refused = async (name: string, args: object, expected: RegExp) => {
+    const { isError, text } = await of(name, args);
+    assert.deepEqual([isError, expected.test(text)], [true, true], text);
+  };
+  await of("run", { shell: "cat", open_input: true, background: true });
+  const given = await of("input", { number: 1, text: "hü\n" });
+  assert.deepEqual(given.structuredContent, { sandbox_id, number: 1, bytes: 4 });
+  await refused("input", { number: 1 }, /^the arguments: must have text or end$/);
+  assert.equal((await of("input", { number: 1, end: true })).structuredContent.bytes, 0);
+  assert.equal((await of("result", { number: 1 })).structuredContent.execution.stdout.text, "hü\n");
+  await refused("input", { number: 1, text: "late" }, /^the execution has ended$/);
+  await refused("input", { number: 1, text: "é".repeat(600_000) }, /^text: more than 1048576 bytes$/);
+  await refused("input", { number: 9, text: "never" }, /^execution not found$/);
+  await of("run", { shell: "sleep", background: true });
+  await refused("input", { number: 2, text: "x" }, /input/);
+  const signalled = (await of("kill", { number: 2, signal: "SIGUSR1" })).structuredContent;
+  assert.deepEqual([signalled.number, signalled.status], [2, "running"]);
+  const killed = (await of("kill", { number: 2 })).structuredContent;
+  assert.deepEqual([killed.status, killed.stdout.text], ["completed", "SIGUSR1\n"]);
+  assert.deepEqual((await of("kill", { number: 2 })).structuredContent, killed);
+  await refused("kill", { number: 2, signal: "SIGTERM" }, /^the execution has ended$/);
+  await refused("kill", { number: 3 }, /^execution not found$/);
+});
+
+test("a model pauses, resumes, and begins a sandbox with a snapshot", LIMIT, async (t) => {
+  const { of, call, sandbox_id, ask, agent } = await serving(t);
+  assert.deepEqual((await of("pause")).structuredContent, { sandbox_id, state: "paused" });
+  assert.match((await of("run", { shell: "echo" })).text, /paused/);
+  assert.deepEqual((await of("resume")).structuredContent, { sandbox_id, state: "running" });
+  const { snapshot_id, bytes, files } = (await of("snapshot", { name: "before" })).structuredContent;
+  assert.deepEqual([bytes, files], [2000, 3]);
+  const made: string = (await call("sandbox_create", { from: snapshot_id })).structuredContent.sandbox_id;
+  assert.equal((await ask({ path: `/api/sandboxes/${made}`, key: agent })).json.from_snapshot, snapshot_id);
+  for (const name of ["", "x".repeat(129)]) {
+    const { isError, text } = await of("snapshot", { name });
+    assert.deepEqual([isError, /^name: does not have 1 to 128 characters$/.test(text)], [true, true], text);
+  }
+});
+
 test("errors name the reason to the model", LIMIT, async (t) => {
   const { of, host, agent, ask, sandbox_id, call } = await serving(t);
   const refused = async (name: string, args: object, expected: RegExp) => {
@@ -154,6 +227,7 @@ test("only a caller that may have sandboxes sees their tools, and no other accou
   );
   for (const [tool, args] of [
     ["sandbox_create", {}],
+    ["sandbox_list", {}],
     ["sandbox_run", { sandbox_id, shell: "echo" }],
     ["sandbox_end", { sandbox_id }],
   ] as const) {
@@ -167,6 +241,11 @@ test("only a caller that may have sandboxes sees their tools, and no other accou
     ["sandbox_read_file", { path: "a" }],
     ["sandbox_write_file", { path: "a", text: "" }],
     ["sandbox_list_files", {}],
+    ["sandbox_input", { number: 1, text: "x" }],
+    ["sandbox_kill", { number: 1 }],
+    ["sandbox_snapshot", {}],
+    ["sandbox_pause", {}],
+    ["sandbox_resume", {}],
     ["sandbox_end", {}],
   ] as const) {
     const { isError, text } = await foreign.call(tool, { sandbox_id, ...args });
