@@ -27,7 +27,11 @@ export async function runIn(connection: Connection, id: string, request: Executi
       attached.control({ type: "end" });
     })().catch(() => {}); // the execution has ended, and takes no more
   }
-  return exitCodeOf(await attached.ended);
+  try {
+    return exitCodeOf(await attached.ended);
+  } finally {
+    process.stdin.destroy(); // otherwise, whoever holds the other end open would keep this process alive
+  }
 }
 
 /** Prints the output of an execution from its beginning to its end, without giving it input. @returns the exit code of this process. */

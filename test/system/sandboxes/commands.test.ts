@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { type Ended, MAIN } from "../../support/cli/processes.ts";
@@ -117,5 +119,67 @@ test("executions in the background are listed, followed, signalled and killed", 
   );
   await refused(/execution not found/, "kill", id, "9");
   await refused(/--background needs an existing sandbox/, "run", "--background", "--", "true");
+  await printed("end", id);
+});
+
+test("`run` has the directory, variables and limits of its options, and passes signals on", async () => {
+  const id = (await printed("create")).trim();
+  const around = ["--cwd", "/tmp", "--env", "B=c", "--"];
+  assert.equal(await printed("run", "--sandbox", id, ...around, "pwd; echo $B"), "/tmp\nc\n");
+  await refused(/^assay: TLE: /, "run", "--sandbox", id, "--wall-time", "1", "--", "sleep", "100");
+  await refused(/^assay: TLE: /, "run", "--sandbox", id, "--cpu-time", "1", "--", "while :; do :; done");
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    const shell = `trap 'exit 9' ${signal.slice(3)}; echo ready; while :; do sleep 0.1; done`;
+    const child = spawn(process.execPath, [MAIN, "sandbox", "run", "--sandbox", id, "--", shell], {
+      env: environment(),
+    });
+    await once(child.stdout, "data");
+    child.kill(signal);
+    assert.deepEqual(await once(child, "close"), [9, null], signal);
+  }
+  await printed("end", id);
+});
+
+test("files are copied into a directory, and a snapshot begins another sandbox", async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), "assay-commands-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  writeFileSync(join(directory, "file"), "of this machine");
+  mkdirSync(join(directory, "there"));
+  const id = (await printed("create")).trim();
+  await printed("run", "--sandbox", id, "--", "mkdir d; echo old > d/keep");
+  await printed("cp", join(directory, "file"), `${id}:d/`);
+  await printed("cp", `${id}:d/file`, join(directory, "there"));
+  assert.equal(readFileSync(join(directory, "there/file"), "utf8"), "of this machine");
+  const snapshot = (await printed("snapshot", id, "--name", "both files")).trim();
+  assert.match(
+    await printed("snapshots", "list"),
+    new RegExp(`^${snapshot}  \\d+  \\d+  \\S+  ${id}  both files$`, "m"),
+  );
+  const [newest = ""] = (await printed("snapshots", "list", "--json")).split("\n");
+  const listed = JSON.parse(newest);
+  assert.deepEqual([listed.id, listed.name], [snapshot, "both files"]);
+  assert.equal(await printed("run", "--from", snapshot, "--", "cat d/keep d/file"), "old\nof this machine");
+  await printed("snapshots", "delete", snapshot);
+  assert.doesNotMatch(await printed("snapshots", "list"), new RegExp(snapshot));
+  await refused(/snapshot/, "create", "--from", snapshot);
+  await printed("end", id);
+});
+
+test("a shell opens in a sandbox that lives, and leaves it alone", async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), "assay-commands-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const id = (await printed("create")).trim();
+  await printed("run", "--sandbox", id, "--", "mkdir inside");
+  const command = `${process.execPath} ${MAIN} sandbox shell ${id} --cwd inside --env C=variable`;
+  const shell = spawn("script", ["-qec", command, join(directory, "log")], { env: environment() });
+  let seen = "";
+  shell.stdout.on("data", (text: Buffer) => {
+    const before = seen;
+    seen += text;
+    if (/\$ $/.test(seen) && !/\$ /.test(before)) shell.stdin.write('echo "$C in $PWD"; exit 6\r');
+  });
+  assert.deepEqual((await once(shell, "close"))[0], 6, seen);
+  assert.match(seen, /variable in \/home\/user\/inside/);
+  assert.match(await printed("list"), new RegExp(`^${id}  running`, "m"));
   await printed("end", id);
 });
