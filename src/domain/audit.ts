@@ -43,6 +43,8 @@ export const AUDIT_ACTIONS = [
   "judgement.read",
   "judgement.cancel",
   "sandbox.read",
+  "sandbox.create",
+  "sandbox.change",
   "sandbox.pause",
   "sandbox.resume",
   "sandbox.end",
@@ -52,6 +54,9 @@ export const AUDIT_ACTIONS = [
   "sandbox.make-directory",
   "sandbox.move-file",
   "sandbox.remove-file",
+  "sandbox.kill-execution",
+  "sandbox.take-snapshot",
+  "snapshot.delete",
 ] as const;
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];

@@ -37,6 +37,7 @@ import { migrate } from "./schema/migrate.ts";
 import { restore } from "./schema/restore.ts";
 import { judgementSearch } from "./search/judgements.ts";
 import { sandboxSearch } from "./search/sandboxes.ts";
+import { snapshotSearch } from "./search/snapshots.ts";
 import { submissionSearch } from "./search/submissions.ts";
 import type { Store } from "./store.ts";
 import { queueStore } from "./submissions/drop.ts";
@@ -133,6 +134,7 @@ function composeStore(database: Database, now: () => number, steady: () => numbe
     foreign: foreignSubmissionStore(database, reads),
     judgementSearch: judgementSearch(database, reads),
     sandboxSearch: sandboxSearch(database, reads),
+    snapshotSearch: snapshotSearch(database, reads),
     history: historyStore(database, transactions, reads, now),
     live: liveStore(database, transactions, notifier),
     liveInput: liveInputStore(database, transactions, notifier),

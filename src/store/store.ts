@@ -24,6 +24,7 @@ import type { SandboxStore } from "./sandboxes/sandboxes.ts";
 import type { SnapshotRows } from "./sandboxes/snapshots.ts";
 import type { JudgementSearchStore } from "./search/judgements.ts";
 import type { SandboxSearchStore } from "./search/sandboxes.ts";
+import type { SnapshotSearchStore } from "./search/snapshots.ts";
 import type { SubmissionSearchStore } from "./search/submissions.ts";
 import type { QueueStore } from "./submissions/drop.ts";
 import type { RetentionStore } from "./submissions/purge.ts";
@@ -61,6 +62,7 @@ export interface Store {
   readonly submissionSearch: SubmissionSearchStore;
   readonly judgementSearch: JudgementSearchStore;
   readonly sandboxSearch: SandboxSearchStore;
+  readonly snapshotSearch: SnapshotSearchStore;
   readonly history: HistoryStore;
   readonly live: LiveStore;
   readonly liveInput: LiveInputStore;

@@ -29,6 +29,7 @@ const listQuery = listed.extend({
   project: idText.optional(),
   state: z.enum(["live", "any"]).default("any"),
   name: z.string().min(1).max(100).optional(),
+  profile: profile.optional(),
 });
 
 /**
@@ -42,10 +43,11 @@ export const keyRoutes: readonly DashboardRoute[] = [
     query: listQuery,
     handler:
       ({ dependencies: { store } }) =>
-      async ({ person, query: { account, project, state, name, before, limit } }): Promise<Keys> => {
+      async ({ person, query: { account, project, state, name, profile, before, limit } }): Promise<Keys> => {
         const accountIds = accountsFor(person, account);
         if (project !== undefined) await ownProject(store, person, project);
-        const asked = { accountIds, projectId: project, live: state === "live", name, after: before, max: limit + 1 };
+        const which = { accountIds, projectId: project, live: state === "live", name, profile };
+        const asked = { ...which, after: before, max: limit + 1 };
         const { shown, next } = pageOf(await store.keys.list(asked), limit);
         return { keys: await keyViews(store, shown), next };
       },

@@ -20,6 +20,7 @@ import { languageRoutes } from "./languages.ts";
 import { liveRoutes } from "./live.ts";
 import { meRoutes } from "./me.ts";
 import { memberRoutes } from "./members.ts";
+import { newSandboxRoutes } from "./new-sandbox.ts";
 import { nodeRoutes } from "./nodes.ts";
 import { overviewRoutes } from "./overview.ts";
 import { Passwords } from "./passwords.ts";
@@ -37,6 +38,7 @@ import { sandboxRoutes } from "./sandboxes.ts";
 import type { SessionGuard } from "./session.ts";
 import { settingsRoutes } from "./settings.ts";
 import { signInRoutes } from "./sign-in.ts";
+import { snapshotRoutes } from "./snapshots.ts";
 import { judgingRoutes } from "./start-judgement.ts";
 import { fileRoutes } from "./static-routes.ts";
 import { submissionRoutes } from "./submissions.ts";
@@ -68,10 +70,12 @@ export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
   ...compareRoutes,
   ...judgementLiveRoutes,
   ...problemRoutes,
+  ...newSandboxRoutes,
   ...sandboxRoutes,
   ...sandboxLiveRoutes,
   ...sandboxTerminalRoutes,
   ...sandboxFileRoutes,
+  ...snapshotRoutes,
   ...healthRoutes,
   ...projectRoutes,
   ...keyRoutes,

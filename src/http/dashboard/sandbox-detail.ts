@@ -38,8 +38,12 @@ export function toSandboxRow({ sandbox, account, project, key }: FoundSandbox): 
 
 /** @param now what changes while the sandbox lives. */
 export function toSandboxDetail(found: FoundSandbox, now: Pick<SandboxDetail, "use" | "executions">): SandboxDetail {
-  const { limits, lifetimeSecs, idleSecs } = found.sandbox;
-  return { row: toSandboxRow(found), limits, lifetimeSecs, idleSecs, ...now, proofs: boxProofs(found.sandbox) };
+  const { limits, lifetimeSecs, idleSecs, from, onTimeout, lastSnapshotId, lastSnapshotError } = found.sandbox;
+  return {
+    ...{ row: toSandboxRow(found), limits, lifetimeSecs, idleSecs, from, onTimeout, ...now },
+    lastSnapshot: { id: lastSnapshotId, error: lastSnapshotError },
+    proofs: boxProofs(found.sandbox),
+  };
 }
 
 /** What is known of the evidence: nothing until the box is ready, and nothing of the teardown until the end, or if the box was lost. */

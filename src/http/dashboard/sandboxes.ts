@@ -10,7 +10,9 @@ import type { FoundSandbox } from "../../store/search/types.ts";
 import type { Store } from "../../store/store.ts";
 import { ownerOf } from "../access/caller.ts";
 import { sendBytes } from "../api/result.ts";
-import { refusing } from "../api/sandboxes/of-sandbox.ts";
+import { changeBody } from "../api/sandboxes/bodies.ts";
+import { refusing, useMeanwhile } from "../api/sandboxes/of-sandbox.ts";
+import { checkMetadata, toChange } from "../api/sandboxes/requests.ts";
 import type { Executions, SandboxDetail, SandboxList, UsageSamples } from "./api/sandboxes.ts";
 import { idText } from "./authorize.ts";
 import { accountsFor, cursor, listed } from "./pagination.ts";
@@ -26,6 +28,8 @@ const listQuery = listed.extend({
   limit: z.coerce.number().int().min(1).max(50).default(50),
   project: idText.optional(),
   state: z.enum(SANDBOX_STATES).optional(),
+  /** Names and values as in a query: `task=42&user=7`. */
+  metadata: z.string().max(4_096).optional(),
 });
 const executionsQuery = z.strictObject({ before: cursor.optional() });
 const executionNumber = z.string().regex(/^\d{1,9}$/);
@@ -40,7 +44,7 @@ export function watchOf({ dependencies }: DashboardServices): SandboxWatch {
   return watch;
 }
 
-/** /dashboard/api/sandboxes: lists and returns sandboxes and their executions; pauses, resumes and ends sandboxes. */
+/** /dashboard/api/sandboxes: lists and returns sandboxes and their executions; changes, pauses, resumes and ends sandboxes; kills executions. */
 export const sandboxRoutes: readonly DashboardRoute[] = [
   dashboardRoute({
     method: "get",
@@ -49,9 +53,10 @@ export const sandboxRoutes: readonly DashboardRoute[] = [
     query: listQuery,
     handler:
       ({ dependencies: { store, sandboxes } }) =>
-      async ({ person, query: { account, project, state, before, limit } }): Promise<SandboxList> => {
+      async ({ person, query: { account, project, state, metadata: pairs, before, limit } }): Promise<SandboxList> => {
         const accountIds = accountsFor(person, account);
-        const which = { accountIds, projectId: project, state, before, max: limit };
+        const metadata = checkMetadata(Object.fromEntries(new URLSearchParams(pairs)));
+        const which = { accountIds, projectId: project, state, metadata, before, max: limit };
         const { found, next } = await store.sandboxSearch.search(which);
         return {
           sandboxes: found.map(toSandboxRow),
@@ -81,6 +86,53 @@ export const sandboxRoutes: readonly DashboardRoute[] = [
         const { id, accountId } = sandbox;
         const samples = (await usageOf(services, sandbox)) ?? (await store.sandboxes.usage(id, accountId));
         return services.answers.send(owner, reply, { samples } satisfies UsageSamples);
+      },
+  }),
+  dashboardRoute({
+    method: "patch",
+    path: "/sandboxes/{id}",
+    session: "member",
+    body: changeBody,
+    handler:
+      (services) =>
+      async ({ request, reply, actor, body }): Promise<SandboxDetail> => {
+        const { store } = services.dependencies;
+        const change = toChange(body);
+        const { id } = await inOwn(services, request, async (handle) => {
+          useMeanwhile(handle, reply);
+          // Metadata can be long and belong to the client, so the entry has only its names.
+          const { metadata, ...times } = change;
+          const detail = {
+            ...Object.fromEntries(Object.entries(times).map(([name, secs]) => [name, String(secs)])),
+            ...(metadata && { metadata: Object.keys(metadata).join(", ") }),
+          };
+          await noteSandboxChange(store, actor, handle.sandbox, { action: "sandbox.change", detail });
+          return await handle.change(change);
+        });
+        return await readAgain(services, request, id);
+      },
+  }),
+  dashboardRoute({
+    method: "post",
+    path: "/sandboxes/{id}/executions/{number}/kill",
+    session: "member",
+    handler:
+      (services) =>
+      async ({ request, reply, path, actor, owner }) => {
+        const { store } = services.dependencies;
+        const number = executionNumber.safeParse(path.number).data;
+        if (!number) throw clientError("notFound", []);
+        await inOwn(services, request, async (handle) => {
+          const running = await handle.execution(Number(number));
+          if (!running) return; // it has ended, or there is none: what is stored tells
+          const detail = { execution: number };
+          await noteSandboxChange(store, actor, handle.sandbox, { action: "sandbox.kill-execution", detail });
+          await running.kill();
+          await running.ended;
+        });
+        const execution = await readExecution(services, request, reply);
+        watchOf(services).forget(execution.sandboxId);
+        return services.answers.send(owner, reply, await executionDetailOf(store, execution));
       },
   }),
   changing("pause", (handle) => handle.sandbox.state !== "paused" && (() => handle.pause())),
@@ -165,11 +217,16 @@ function changing(
           if (change) await change();
           return sandbox;
         });
-        const watch = watchOf(services);
-        watch.forget(id);
-        return await watch.read(await findOwn(store, request));
+        return await readAgain(services, request, id);
       },
   });
+}
+
+/** The sandbox after a change. */
+async function readAgain(services: DashboardServices, request: FastifyRequest, id: string): Promise<SandboxDetail> {
+  const watch = watchOf(services);
+  watch.forget(id);
+  return await watch.read(await findOwn(services.dependencies.store, request));
 }
 
 /**

@@ -20,7 +20,7 @@ const TOUCH_MS = 60_000;
 
 const DAY_MS = 86_400_000;
 
-/** How many of the newest keys of an account a search by name reads. */
+/** How many of the newest keys of an account a search by name or profile reads. */
 const MAX_READ = 5_000;
 
 /** The condition that `text` is a part of the name of a key, in any case, or the beginning of the key. */
@@ -36,7 +36,7 @@ export type KeyStore = ReturnType<typeof keyStore>;
 export function keyStore({ db, abilities }: Database, transactions: Transactions, now: () => number) {
   const touched = new Map<string, number>();
   const callers = new Batcher((hashes: readonly string[]) => findCallers(db, hashes, now()));
-  /** The newest keys of an account, or of all accounts. A search by name has no index, so it reads only these. */
+  /** The newest keys of an account, or of all accounts. A search by name or profile has no index, so it reads only these. */
   const newest = (accountId: string | null) => {
     const keys = db.selectFrom("api_keys").select("id").orderBy("created_at", "desc").orderBy("id", "desc");
     return (accountId === null ? keys : keys.where("account_id", "=", accountId)).limit(MAX_READ);
@@ -89,16 +89,19 @@ export function keyStore({ db, abilities }: Database, transactions: Transactions
     /**
      * Keys, newest first. @param projectId only keys of this project. @param live whether only live keys are listed.
      * @param name a part of the name in any case, or the beginning of the key; of each account, only the newest keys are searched.
+     * @param profile only keys that allow this profile; of each account, only the newest keys are searched.
      */
     async list({
       projectId,
       live = false,
       name,
+      profile,
       ...part
     }: ListPage & {
       readonly projectId?: string | undefined;
       readonly live?: boolean | undefined;
       readonly name?: string | undefined;
+      readonly profile?: ProfileName | undefined;
     } = {}): Promise<ApiKey[]> {
       const nowMs = now();
       const positionOf = (id: string) =>
@@ -108,6 +111,11 @@ export function keyStore({ db, abilities }: Database, transactions: Transactions
         if (accountId !== null) query = query.where("api_keys.account_id", "=", accountId);
         if (projectId !== undefined) query = query.where("api_keys.project_id", "=", projectId);
         if (live) query = query.where((eb) => liveAt(eb, nowMs));
+        // The column has a JSON list of names, none of which is a part of another one in quotation marks.
+        if (profile !== undefined)
+          query = query
+            .where("api_keys.profiles", "like", `%"${profile}"%`)
+            .where("api_keys.id", "in", newest(accountId));
         if (position) query = query.where(afterPosition("api_keys", position));
         if (name !== undefined) query = query.where(named(name)).where("api_keys.id", "in", newest(accountId));
         return query.execute();

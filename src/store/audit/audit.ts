@@ -85,7 +85,10 @@ export function auditStore({ db }: Database, transactions: Transactions, reads: 
      * that no change lacks its entry.
      */
     async noteChange(change: {
-      readonly action: Exclude<Extract<AuditAction, `sandbox.${string}`>, "sandbox.read" | "sandbox.attach">;
+      readonly action: Exclude<
+        Extract<AuditAction, `${"sandbox" | "snapshot"}.${string}`>,
+        "sandbox.read" | "sandbox.attach"
+      >;
       readonly actor: AuditActor;
       readonly subject: string;
       readonly accountId: string;

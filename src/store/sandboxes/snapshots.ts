@@ -218,7 +218,7 @@ function fromNew(snapshot: NewSnapshot) {
   };
 }
 
-function toSnapshot(row: Omit<Row<"snapshots">, "seq">): Snapshot {
+export function toSnapshot(row: Omit<Row<"snapshots">, "seq">): Snapshot {
   if (row.files === null || row.sha256 === null) throw new Error("a snapshot that is not complete was read");
   return {
     id: row.id,

@@ -9,6 +9,8 @@ import type { FoundSandbox, SandboxSearch } from "./types.ts";
 
 /** The most rows of an account that one search reads: bounds how long a search delays other work on SQLite. */
 const MAX_ROWS = 2_000;
+/** How many rows a search by metadata reads at once. */
+const METADATA_ROWS = 100;
 
 export type SandboxSearchStore = ReturnType<typeof sandboxSearch>;
 
@@ -56,14 +58,18 @@ export function sandboxSearch({ db }: Database, reads: AccountReads) {
  * The matches among the newest MAX_ROWS sandboxes of an account, or of all accounts. @param account null for all accounts.
  * @returns `floor`: sandboxes with lower numbers were not read; 0 if all were.
  */
-async function ofAccount(db: Kysely<Schema>, account: string | null, { projectId, state, before, max }: SandboxSearch) {
+async function ofAccount(
+  db: Kysely<Schema>,
+  account: string | null,
+  { projectId, state, metadata = {}, before, max }: SandboxSearch,
+) {
   const end = before ?? Number.MAX_SAFE_INTEGER;
   const order = account === null ? sql`seq desc` : sql`account_id desc, seq desc`;
   // The condition and the order have both columns, so that no plan can read the rows of all accounts by `seq` alone.
-  const between = (from: number) =>
+  const between = (from: number, until = end) =>
     account === null
-      ? sql<boolean>`seq >= ${from} and seq < ${end}`
-      : sql<boolean>`(account_id, seq) >= (${account}, ${from}) and (account_id, seq) < (${account}, ${end})`;
+      ? sql<boolean>`seq >= ${from} and seq < ${until}`
+      : sql<boolean>`(account_id, seq) >= (${account}, ${from}) and (account_id, seq) < (${account}, ${until})`;
   const last = await db
     .selectFrom("sandboxes")
     .select("seq")
@@ -73,18 +79,31 @@ async function ofAccount(db: Kysely<Schema>, account: string | null, { projectId
     .offset(MAX_ROWS - 1)
     .executeTakeFirst();
   const floor = last?.seq ?? 0;
-  let query = db
-    .selectFrom("sandboxes")
-    .select([...SANDBOX_COLUMNS, "seq"])
-    .where(between(floor));
-  // Expressions, because with comparisons of columns a database could choose another index.
-  if (state !== undefined) query = query.where(sql`coalesce(state, '')`, "=", state);
-  if (projectId !== undefined) query = query.where(sql`coalesce(project_id, '')`, "=", projectId);
-  const rows = await query
-    .orderBy(order)
-    .limit(max + 1)
-    .execute();
-  return { rows, floor };
+  const part = async (until: number, limit: number) => {
+    let query = db
+      .selectFrom("sandboxes")
+      .select([...SANDBOX_COLUMNS, "seq"])
+      .where(between(floor, until));
+    // Expressions, because with comparisons of columns a database could choose another index.
+    if (state !== undefined) query = query.where(sql`coalesce(state, '')`, "=", state);
+    if (projectId !== undefined) query = query.where(sql`coalesce(project_id, '')`, "=", projectId);
+    return await query.orderBy(order).limit(limit).execute();
+  };
+  const wanted = Object.entries(metadata);
+  if (wanted.length === 0) return { rows: await part(end, max + 1), floor };
+  // Metadata can have 18 KB and has no index, so the rows are read and compared in parts.
+  const rows: Awaited<ReturnType<typeof part>> = [];
+  for (let until = end; rows.length <= max; ) {
+    const read = await part(until, METADATA_ROWS);
+    rows.push(...read.filter((row) => hasAll(toSandbox(row).metadata, wanted)));
+    until = read.at(-1)?.seq ?? floor;
+    if (read.length < METADATA_ROWS) break;
+  }
+  return { rows: rows.slice(0, max + 1), floor };
+}
+
+function hasAll(metadata: Readonly<Record<string, string>>, wanted: readonly (readonly [string, string])[]): boolean {
+  return wanted.every(([name, value]) => Object.hasOwn(metadata, name) && metadata[name] === value);
 }
 
 async function named(db: Kysely<Schema>, rows: readonly SandboxRow[]): Promise<FoundSandbox[]> {

@@ -3,6 +3,7 @@ import type { ProfileName } from "../../domain/limits.ts";
 import type { Verdict } from "../../domain/outcome.ts";
 import type { Samples } from "../../domain/samples.ts";
 import type { Sandbox, SandboxState } from "../../domain/sandboxes/sandbox.ts";
+import type { Snapshot } from "../../domain/sandboxes/snapshot.ts";
 import type { Program, Status, Submission } from "../../domain/submission.ts";
 
 export interface Named {
@@ -139,7 +140,20 @@ export interface SandboxSearch {
   readonly accountIds: readonly string[] | null;
   readonly projectId?: string | undefined;
   readonly state?: SandboxState | undefined;
+  /** Only sandboxes that have all of these names with these values. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
   /** `next` of the search that this one continues. */
   readonly before?: number | undefined;
   readonly max: number;
 }
+
+/** A snapshot with the names of its owners. */
+export interface FoundSnapshot {
+  readonly snapshot: Snapshot;
+  readonly account: Named;
+  readonly project: Named | null;
+  readonly key: Named;
+}
+
+/** A search for complete snapshots, newest first. Each condition that is undefined does not restrict the search. */
+export type SnapshotSearch = Pick<SandboxSearch, "accountIds" | "projectId" | "before" | "max">;

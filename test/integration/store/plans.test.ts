@@ -54,7 +54,16 @@ onEachDatabase((temporaryStore) => {
 });
 
 /** Tables in which one account can have many rows, which reads by other accounts must not scan. */
-const LISTED = ["api_keys", "projects", "endpoints", "audit", "sign_in_attempts", "sandboxes", "executions"];
+const LISTED = [
+  "api_keys",
+  "projects",
+  "endpoints",
+  "audit",
+  "sign_in_attempts",
+  "sandboxes",
+  "executions",
+  "snapshots",
+];
 
 onEachDatabase((temporaryStore) => {
   test("lists of keys, projects, endpoints, audit entries and sandboxes, and sign-in attempts, are found by an index", async (t) => {
@@ -77,6 +86,9 @@ onEachDatabase((temporaryStore) => {
       await sql`insert into executions (sandbox_seq, number, key_id, kind, request, status, started_at)
         with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)
         select (select max(seq) from sandboxes), i, ${sql.lit(keyId)}, 'shell', '{}', 'running', i from n`.execute(db);
+      await sql`insert into snapshots (id, account_id, key_id, sandbox_id, bytes, files, sha256, store_id, created_at)
+        with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)
+        select 'many-' || i, ${sql.lit(accountId)}, ${sql.lit(keyId)}, 'many-1', 1, 1, 'h', 's', i from n`.execute(db);
       await sql`insert into versions (account_id, hash, definition, complete, used_at)
         values (${sql.lit(accountId)}, 'h', '{}', 1, 0)`.execute(db);
       await sql`insert into judgements (id, account_id, key_id, version_seq, language, profile, stop, status, states, verdict,
@@ -106,7 +118,12 @@ onEachDatabase((temporaryStore) => {
         await store.history.marks(accountIds);
         for (const which of [{}, { state: "paused" }, { projectId: project.id, before: 4_000 }] as const)
           await store.sandboxSearch.search({ accountIds, max: 50, ...which });
+        await store.sandboxSearch.search({ accountIds, max: 50, metadata: { task: "42" } });
         await store.sandboxSearch.get("many-1", accountIds);
+        for (const which of [{}, { projectId: project.id, before: 4_000 }])
+          await store.snapshotSearch.search({ accountIds, max: 50, ...which });
+        await store.snapshotSearch.get("many-1", accountIds);
+        await store.keys.list({ accountIds, max: 100, live: true, profile: "agent" });
       }
       await store.sandboxSearch.executionsMark("many-1");
       await store.keys.get(keyId);

@@ -41,6 +41,8 @@ const SETTINGS: Readonly<Record<string, string>> = {
   administrator: "administrator",
   disabled: "disabled",
   tier: "tier",
+  lifetimeSecs: "lifetime in seconds",
+  idleSecs: "idle time in seconds",
 };
 
 /** The changed settings in words, such as "requests in 60 seconds from that of the tier to 600". */
@@ -210,6 +212,43 @@ const SENTENCES: Readonly<Record<AuditedAction, Sentence>> = {
   "judgement.read": ({ subject }, name) => <>read the judgement {name(subject)}</>,
   "judgement.cancel": ({ subject }, name) => <>cancelled the judgement {name(subject)}</>,
   "sandbox.read": ({ subject }, name) => <>read the sandbox {name(subject)}</>,
+  "sandbox.create": ({ subject, detail }, name) => (
+    <>
+      created the sandbox {name(subject)}
+      {text(detail.from) !== "" && (
+        <>
+          {" "}
+          from the snapshot <code>{text(detail.from).slice(0, 8)}</code>
+        </>
+      )}
+    </>
+  ),
+  "sandbox.change": ({ subject, detail }, name) => (
+    <>
+      changed the sandbox {name(subject)}{" "}
+      <span className={css.detail}>
+        {Object.entries(detail).map(([field, value]) => (
+          <span key={field}>{`${SETTINGS[field] ?? field} to ${text(value)}`}</span>
+        ))}
+      </span>
+    </>
+  ),
+  "sandbox.kill-execution": ({ subject, detail }, name) => (
+    <>
+      killed execution {text(detail.execution)} of the sandbox {name(subject)}
+    </>
+  ),
+  "sandbox.take-snapshot": ({ subject, detail }, name) => (
+    <>
+      took a snapshot {text(detail.name) !== "" && file(detail.name)} of the sandbox {name(subject)}
+    </>
+  ),
+  "snapshot.delete": ({ subject, detail }) => (
+    <>
+      deleted the snapshot{" "}
+      {text(detail.name) === "" ? <code title={subject}>{subject.slice(0, 8)}</code> : file(detail.name)}
+    </>
+  ),
   "sandbox.pause": ({ subject }, name) => <>paused the sandbox {name(subject)}</>,
   "sandbox.resume": ({ subject }, name) => <>resumed the sandbox {name(subject)}</>,
   "sandbox.end": ({ subject }, name) => <>ended the sandbox {name(subject)}</>,

@@ -1,8 +1,8 @@
 import type { AccountRef } from "./session.ts";
 
 /**
- * GET /keys[?account=ID][&project=ID][&state=live][&name=TEXT][&before=NEXT&limit=100] → Keys. `name` is a part of the name of a key, or
- * the first characters of the key itself.
+ * GET /keys[?account=ID][&project=ID][&state=live][&name=TEXT][&profile=NAME][&before=NEXT&limit=100] → Keys. `name` is a part of the name
+ * of a key, or the first characters of the key itself; `profile` is a profile that the key allows.
  */
 export interface Keys {
   readonly keys: readonly KeyResource[];

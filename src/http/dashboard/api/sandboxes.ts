@@ -1,13 +1,16 @@
 import type { Execution, TerminalSize } from "../../../domain/sandboxes/execution.ts";
 import type { FileInfo } from "../../../domain/sandboxes/files.ts";
 import type { SandboxMeasurement } from "../../../domain/sandboxes/host.ts";
-import type { Sandbox, SandboxState } from "../../../domain/sandboxes/sandbox.ts";
+import type { OnTimeout, Sandbox, SandboxState, SandboxStorage } from "../../../domain/sandboxes/sandbox.ts";
 import type { UsageSample } from "../../../domain/sandboxes/usage.ts";
 import type { TestRun } from "./judgements.ts";
 import type { AccountRef } from "./session.ts";
 import type { Proof } from "./submissions.ts";
 
-/** GET /sandboxes?account=&project=&state=&before=NEXT&limit=50 → SandboxList, newest first. */
+/**
+ * GET /sandboxes?account=&project=&state=&metadata=NAME%3DVALUE&before=NEXT&limit=50 → SandboxList, newest first. `metadata` has names and
+ * values like a query.
+ */
 export interface SandboxList {
   readonly sandboxes: readonly SandboxRow[];
   /** The value of `before` for the next page; null if there is none. A page can have fewer rows than asked for although there is a next one. */
@@ -33,6 +36,82 @@ export interface SandboxRow {
   readonly endedAt: string | null;
 }
 
+/** GET /sandboxes/offer → SandboxOffer: what a new sandbox can have. */
+export interface SandboxOffer {
+  readonly lifetimeSecs: Bounds;
+  readonly idleSecs: Bounds;
+  readonly memoryBytes: Bounds;
+  /** For files in memory. */
+  readonly diskBytes: Bounds;
+  /** The sizes of disks that the service can have, in bytes, in ascending order; empty if sandboxes have no disks. */
+  readonly diskSizes: readonly number[];
+  /** One of `diskSizes`, unless that is empty. */
+  readonly defaultDiskSize: number;
+}
+
+export interface Bounds {
+  readonly least: number;
+  readonly most: number;
+  readonly default: number;
+}
+
+/** POST /sandboxes (NewSandbox) → CreatedSandbox, when it runs. The fields besides `keyId` are those of a client of the API. */
+export interface NewSandbox {
+  /** The API key to which the sandbox belongs. It must be live, allow the profile `agent`, and belong to an account of the person. */
+  readonly keyId: string;
+  readonly lifetime_secs?: number;
+  readonly idle_secs?: number;
+  readonly limits?: {
+    readonly memory_bytes?: number;
+    readonly storage?: SandboxStorage;
+    readonly disk_bytes?: number;
+  };
+  readonly metadata?: Readonly<Record<string, string>>;
+  /** Id of the snapshot whose files it begins with. */
+  readonly from?: string;
+  readonly on_timeout?: OnTimeout;
+}
+
+export interface CreatedSandbox {
+  readonly id: string;
+}
+
+/** PATCH /sandboxes/:id (SandboxTimes) → SandboxDetail. */
+export interface SandboxTimes {
+  /** From its start. */
+  readonly lifetime_secs: number;
+  readonly idle_secs: number;
+}
+
+/** GET /snapshots?account=&project=&before=NEXT&limit=100 → SnapshotList, newest first. */
+export interface SnapshotList {
+  readonly snapshots: readonly SnapshotRow[];
+  readonly next: string | null;
+  /** Whether the service has sandboxes. */
+  readonly isOn: boolean;
+}
+
+/** DELETE /snapshots/:id → nothing. */
+export interface SnapshotRow extends Pick<SandboxRow, "account" | "project" | "key"> {
+  readonly id: string;
+  /** The sandbox whose files it has, which may have been deleted. */
+  readonly sandboxId: string;
+  readonly name: string | null;
+  /** Length of the archive. */
+  readonly bytes: number;
+  readonly files: number;
+  readonly createdAt: string;
+}
+
+/** POST /sandboxes/:id/snapshots (NewSnapshot) → TakenSnapshot, when the snapshot is durable. */
+export interface NewSnapshot {
+  readonly name: string | null;
+}
+
+export interface TakenSnapshot {
+  readonly id: string;
+}
+
 /**
  * GET /sandboxes/:id → SandboxDetail.
  * GET /sandboxes/:id/live → text/event-stream. It sends the event `state` (SandboxDetail) at the start and after each change, `alive` without
@@ -44,6 +123,11 @@ export interface SandboxDetail {
   readonly limits: Sandbox["limits"];
   readonly lifetimeSecs: number;
   readonly idleSecs: number;
+  /** The snapshot whose files it began with; null if there was none. */
+  readonly from: string | null;
+  readonly onTimeout: OnTimeout;
+  /** The snapshot that was taken at the end of its time, and why one could not be taken. */
+  readonly lastSnapshot: { readonly id: string | null; readonly error: string | null };
   /** What it uses now; null unless it lives in the process that responds. */
   readonly use: SandboxUse | null;
   /** The newest executions. */
@@ -83,7 +167,7 @@ export interface ExecutionRow extends Pick<Execution, "number" | "kind" | "backg
 }
 
 /**
- * GET /sandboxes/:id/executions/:number → ExecutionDetail. GET /sandboxes/:id/executions/:number/output/STREAM, where STREAM is `stdout` or
+ * GET /sandboxes/:id/executions/:number → ExecutionDetail. POST …/kill → ExecutionDetail, when all of its processes are killed. GET /sandboxes/:id/executions/:number/output/STREAM, where STREAM is `stdout` or
  * `stderr` → the bytes, as a download.
  */
 export interface ExecutionDetail {
