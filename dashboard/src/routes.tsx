@@ -15,6 +15,8 @@ import {
   SANDBOX_PARAMETERS,
   type SandboxSearch,
   type Search,
+  SNAPSHOT_PARAMETERS,
+  type SnapshotSearch,
   SUBMISSION_PARAMETERS,
 } from "./client/search.ts";
 import { ErrorPage, NotFoundPage } from "./components/not-found-page.tsx";
@@ -146,6 +148,21 @@ const sandbox = createRoute({
   component: lazyRouteComponent(() => import("./pages/sandboxes/sandbox-page.tsx"), "SandboxPage"),
 });
 
+const snapshots = createRoute({
+  getParentRoute: () => inside,
+  path: "/snapshots",
+  staticData: {
+    navigation: {
+      group: "Runs",
+      label: "Snapshots",
+      icon: "M4 8h4l2-3h4l2 3h4v11H4zM12 10a3.5 3.5 0 1 0 0 7 3.5 3.5 0 1 0 0-7",
+      forSandboxes: true,
+    },
+  },
+  validateSearch: (search): SnapshotSearch => texts(search, SNAPSHOT_PARAMETERS),
+  component: lazyRouteComponent(() => import("./pages/sandboxes/snapshots-page.tsx"), "SnapshotsPage"),
+});
+
 const playground = createRoute({
   getParentRoute: () => inside,
   path: "/playground",
@@ -177,6 +194,7 @@ const pages = [
   judgement,
   sandboxes,
   sandbox,
+  snapshots,
   problems,
   page(
     "/problems/$id",

@@ -39,6 +39,7 @@ import type { Problem } from "../../../src/http/dashboard/api/problem.ts";
 import type { ImportedProblem, ProblemDetail, ProblemList } from "../../../src/http/dashboard/api/problems.ts";
 import type { NewProject, Project, ProjectChanges, Projects } from "../../../src/http/dashboard/api/projects.ts";
 import type {
+  CreatedSandbox,
   ExecutionDetail,
   Executions,
   FileList,
@@ -46,10 +47,16 @@ import type {
   FilePath,
   FileRemoval,
   FileText,
+  NewSandbox,
+  NewSnapshot,
   NewTerminal,
   SandboxDetail,
   SandboxList,
+  SandboxOffer,
+  SandboxTimes,
+  SnapshotList,
   StartedTerminal,
+  TakenSnapshot,
   UsageSamples,
 } from "../../../src/http/dashboard/api/sandboxes.ts";
 import type {
@@ -144,6 +151,7 @@ export const queries = {
       queryFn: ({ signal }) => get<TestDetail>(`/judgements/${encodeURIComponent(id)}/tests/${test}`, {}, signal),
     }),
   sandbox: (id: string) => getQuery<SandboxDetail>(`/sandboxes/${encodeURIComponent(id)}`),
+  sandboxOffer: () => queryOptions({ ...getQuery<SandboxOffer>("/sandboxes/offer"), staleTime: 60_000 }),
   execution: (id: string, number: number) =>
     getQuery<ExecutionDetail>(`/sandboxes/${encodeURIComponent(id)}/executions/${number}`),
   usageSamples: (id: string) => getQuery<UsageSamples>(`/sandboxes/${encodeURIComponent(id)}/samples`),
@@ -188,6 +196,7 @@ export const fetchPage = {
   problems: (account?: string, before?: string, limit?: number) =>
     get<ProblemList>("/problems", { account, before, limit }),
   sandboxes: (search: Parameters, before?: string) => get<SandboxList>("/sandboxes", { ...search, before, limit: 50 }),
+  snapshots: (search: Parameters, before?: string) => get<SnapshotList>("/snapshots", { ...search, before }),
   executions: (id: string, before: string) =>
     get<Executions>(`/sandboxes/${encodeURIComponent(id)}/executions`, { before }),
   files: (id: string, path: string, after?: string) => get<FileList>(filesOf(id), { path, after }),
@@ -229,6 +238,14 @@ export const mutations = {
   cancelJudgement: (id: string) => send<Cancelled>("POST", `/judgements/${encodeURIComponent(id)}/cancel`),
   changeSandbox: (id: string, change: "pause" | "resume" | "end") =>
     send<SandboxDetail>("POST", `/sandboxes/${encodeURIComponent(id)}/${change}`),
+  createSandbox: (body: NewSandbox) => send<CreatedSandbox>("POST", "/sandboxes", body),
+  sandboxTimes: (id: string, body: SandboxTimes) =>
+    send<SandboxDetail>("PATCH", `/sandboxes/${encodeURIComponent(id)}`, body),
+  killExecution: (id: string, number: number) =>
+    send<ExecutionDetail>("POST", `/sandboxes/${encodeURIComponent(id)}/executions/${number}/kill`),
+  takeSnapshot: (id: string, body: NewSnapshot) =>
+    send<TakenSnapshot>("POST", `/sandboxes/${encodeURIComponent(id)}/snapshots`, body),
+  deleteSnapshot: (id: string) => send<void>("DELETE", `/snapshots/${encodeURIComponent(id)}`),
   startTerminal: (id: string, size: NewTerminal) =>
     send<StartedTerminal>("POST", `/sandboxes/${encodeURIComponent(id)}/terminals`, size),
   makeDirectory: (id: string, body: FilePath) => send<unknown>("POST", `${filesOf(id)}/directories`, body),

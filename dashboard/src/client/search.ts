@@ -20,8 +20,12 @@ export const SUBMISSION_PARAMETERS = [
 export const JUDGEMENT_PARAMETERS = [...SUBMISSION_PARAMETERS.filter((name) => name !== "cause"), "problem"] as const;
 
 /** The parameters of the list of sandboxes. */
-export const SANDBOX_PARAMETERS = ["state", "project", "account"] as const;
+export const SANDBOX_PARAMETERS = ["state", "metadata", "project", "account"] as const;
 export type SandboxSearch = { readonly [name in (typeof SANDBOX_PARAMETERS)[number]]?: string | undefined };
+
+/** The parameters of the list of snapshots. */
+export const SNAPSHOT_PARAMETERS = ["project", "account"] as const;
+export type SnapshotSearch = { readonly [name in (typeof SNAPSHOT_PARAMETERS)[number]]?: string | undefined };
 
 export type Search = { readonly [name in (typeof SUBMISSION_PARAMETERS)[number] | "problem"]?: string | undefined };
 

@@ -1,3 +1,6 @@
+/** Stands for the API key in commands. */
+export const KEY_PLACEHOLDER = "YOUR_API_KEY";
+
 interface Request {
   readonly url: string;
   /** Path of the file with the certificate authority of the service; null if curl needs none for it. */
@@ -23,6 +26,6 @@ END
 }
 
 /** Quotes a text as one word of a shell. */
-function quoted(text: string): string {
+export function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

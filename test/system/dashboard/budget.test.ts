@@ -29,7 +29,16 @@ test("every page, cold: at most 200 kB without the editor, and painted within 40
   for (let n = 0; n < 60; n++) id = (await submit({ language: "python", code: "print(1)" }, { key })).json.id;
   await runPending(store);
   const places = [
-    ...["/", "/submissions", `/submissions/${id}`, "/judgements", "/sandboxes", "/problems", "/playground"],
+    ...[
+      "/",
+      "/submissions",
+      `/submissions/${id}`,
+      "/judgements",
+      "/sandboxes",
+      "/snapshots",
+      "/problems",
+      "/playground",
+    ],
     ...[
       "/projects",
       `/projects/${projectId}`,

@@ -2,8 +2,9 @@ import { Button, Tabs } from "@mantine/core";
 import { useAuthority } from "../../client/session.ts";
 import { CodeBlock } from "../../components/code-block.tsx";
 import { copy } from "../../components/copyable.tsx";
+import { KEY_PLACEHOLDER } from "../../components/curl.ts";
 import css from "./api-snippets.module.css";
-import { KEY_PLACEHOLDER, type SnippetJudgement, type SnippetSubmission, snippets } from "./snippets.ts";
+import { type SnippetJudgement, type SnippetSubmission, snippets } from "./snippets.ts";
 
 /** For several clients, the request to the public API that starts this run or judgement. */
 export function ApiSnippets({ of: run }: { of: SnippetSubmission | SnippetJudgement }) {

@@ -1,9 +1,6 @@
 import type { GivenTests, JudgedProgram, OnProblem } from "../../../../src/http/dashboard/api/judgements.ts";
 import type { NewSubmission } from "../../../../src/http/dashboard/api/submissions.ts";
-import { curlOf } from "../../components/curl.ts";
-
-/** Stands for the API key in the snippets. */
-export const KEY_PLACEHOLDER = "YOUR_API_KEY";
+import { curlOf, KEY_PLACEHOLDER } from "../../components/curl.ts";
 
 export type SnippetSubmission = Pick<NewSubmission, "language" | "code" | "stdin" | "profile">;
 /** A judgement as the public API takes it: without an account, because the API key has one. */

@@ -1,7 +1,8 @@
 import { Button, SegmentedControl } from "@mantine/core";
 import { useEffect, useMemo, useRef, useState } from "react";
 import type { ExecutionDetail } from "../../../../src/http/dashboard/api/sandboxes.ts";
-import { addressOf, isNotFound } from "../../client/api.ts";
+import { addressOf, isNotFound, mutations } from "../../client/api.ts";
+import { ConfirmButton } from "../../components/confirm-button.tsx";
 import { TableSkeleton } from "../../components/data-table.tsx";
 import { readOutput } from "../../components/editor/printable-text.ts";
 import { Viewer } from "../../components/editor/viewer.tsx";
@@ -41,6 +42,18 @@ export function ExecutionView({ sandboxId, number, isAsked, onClose }: Props) {
         <h3 ref={heading} tabIndex={-1}>
           Execution {number}
         </h3>
+        {query.data?.run === null && (
+          <ConfirmButton
+            label="Kill"
+            ariaLabel={`Kill execution ${number}`}
+            submit="Kill execution"
+            title="Kill this execution?"
+            act={() => mutations.killExecution(sandboxId, number)}
+            successMessage="Execution killed."
+          >
+            All of its processes are killed. The sandbox and its other executions go on.
+          </ConfirmButton>
+        )}
         <Button variant="default" size="compact-sm" onClick={onClose}>
           Close
         </Button>

@@ -1,3 +1,4 @@
+import { Button } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -9,16 +10,19 @@ import { ConfirmButton } from "../../components/confirm-button.tsx";
 import { Copyable } from "../../components/copyable.tsx";
 import { TableSkeleton } from "../../components/data-table.tsx";
 import { DescriptionList } from "../../components/description-list.tsx";
-import { duration } from "../../components/format.ts";
+import { duration, size } from "../../components/format.ts";
 import { NotFoundPage } from "../../components/not-found-page.tsx";
 import { Page, Section } from "../../components/page.tsx";
+import { PlainText } from "../../components/program-text.tsx";
 import { QueryBoundary } from "../../components/query-boundary.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
 import { EvidenceTable } from "../../run/evidence.tsx";
+import { Commands } from "./commands.tsx";
 import { ExecutionTable } from "./execution-table.tsx";
 import { ExecutionView } from "./execution-view.tsx";
 import { Files } from "./files.tsx";
 import { Metadata } from "./metadata.tsx";
+import { SnapshotDialog, TimesDialog } from "./sandbox-dialogs.tsx";
 import css from "./sandboxes.module.css";
 import { StateBadge } from "./state-badge.tsx";
 import { Terminals } from "./terminals.tsx";
@@ -55,8 +59,8 @@ function SandboxView({ id }: { id: string }) {
   );
 }
 
-function Actions({ of: { row } }: { of: SandboxDetail }) {
-  const { id, state } = row;
+function Actions({ of: detail }: { of: SandboxDetail }) {
+  const { id, state } = detail.row;
   const queryClient = useQueryClient();
   const change = async (verb: "pause" | "resume" | "end") => {
     const detail = await mutations.changeSandbox(id, verb);
@@ -65,8 +69,22 @@ function Actions({ of: { row } }: { of: SandboxDetail }) {
     await new Promise((resolve) => setTimeout(resolve));
     return detail;
   };
+  const [shown, show] = useState<"times" | "snapshot">();
+  const close = () => show(undefined);
   return (
     <>
+      {state !== "creating" && (
+        <>
+          <Button variant="default" size="sm" onClick={() => show("snapshot")}>
+            Take a snapshot
+          </Button>
+          <Button variant="default" size="sm" onClick={() => show("times")}>
+            Change times
+          </Button>
+        </>
+      )}
+      {shown === "times" && <TimesDialog of={detail} onClose={close} />}
+      {shown === "snapshot" && <SnapshotDialog of={detail} onClose={close} />}
       {state === "running" && (
         <ConfirmButton
           label="Pause"
@@ -109,7 +127,7 @@ function Actions({ of: { row } }: { of: SandboxDetail }) {
 }
 
 function Detail({ of: detail, samples }: { of: SandboxDetail; samples: readonly UsageSample[] }) {
-  const { row, limits, lifetimeSecs, idleSecs, proofs, executions } = detail;
+  const { row, limits, lifetimeSecs, idleSecs, from, onTimeout, lastSnapshot, proofs, executions } = detail;
   const { execution: selected } = route.useSearch();
   const manyAccounts = useAccountOptions().length > 0;
   const navigate = useNavigate();
@@ -171,8 +189,17 @@ function Detail({ of: detail, samples }: { of: SandboxDetail; samples: readonly 
             </span>,
           ],
           ["Idle time", duration(idleSecs * 1000)],
+          ["Files", limits.storage === "disk" ? `on a disk of ${size(limits.diskBytes)}` : "in memory"],
+          ...(from === null
+            ? []
+            : [["Began with", <Copyable key="from" text={from} what="id of the snapshot" short />] as const]),
+          ["When its time is over", onTimeout === "snapshot" ? "a snapshot is taken" : "its files are deleted"],
+          ...(lastSnapshot.id === null && lastSnapshot.error === null
+            ? []
+            : [["Last snapshot", <LastSnapshot key="last" of={lastSnapshot} />] as const]),
         ]}
       />
+      {row.state !== "ended" && <Commands id={row.id} />}
       {row.state !== "ended" && (
         <Section title="Now">
           <UseNow of={detail} />
@@ -215,5 +242,15 @@ function Detail({ of: detail, samples }: { of: SandboxDetail; samples: readonly 
         )}
       </Section>
     </>
+  );
+}
+
+/** The snapshot that was taken at the end of the time of a sandbox, or why there is none. */
+function LastSnapshot({ of: { id, error } }: { of: SandboxDetail["lastSnapshot"] }) {
+  if (id !== null) return <Copyable text={id} what="id of the last snapshot" short />;
+  return (
+    <span>
+      could not be taken: <PlainText text={error ?? ""} />
+    </span>
   );
 }

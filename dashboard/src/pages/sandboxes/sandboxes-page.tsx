@@ -1,17 +1,23 @@
-import { NativeSelect } from "@mantine/core";
+import { Button, NativeSelect, TextInput } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
 import type { SandboxRow } from "../../../../src/http/dashboard/api/sandboxes.ts";
 import { fetchPage } from "../../client/api.ts";
 import { useAccountOptions } from "../../client/session.ts";
 import { usePaginatedQuery } from "../../client/use-paginated-query.ts";
 import { AccountSelect } from "../../components/account-select.tsx";
 import { type Column, DataTable, TableSkeleton } from "../../components/data-table.tsx";
-import { size } from "../../components/format.ts";
+import { sentence, size } from "../../components/format.ts";
+import { Icon } from "../../components/icon.tsx";
 import { LoadMore } from "../../components/load-more.tsx";
 import { Page } from "../../components/page.tsx";
 import { EmptyState, QueryBoundary } from "../../components/query-boundary.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
 import { Metadata } from "./metadata.tsx";
+import { filterText, metadataFilter } from "./metadata-text.ts";
+import { NewSandboxDialog } from "./new-sandbox-dialog.tsx";
+import { ProjectFilter } from "./project-filter.tsx";
 import css from "./sandboxes.module.css";
 import { SandboxesOff } from "./sandboxes-off.tsx";
 import { STATES, StateBadge } from "./state-badge.tsx";
@@ -60,18 +66,19 @@ function End({ of: { ended, endedAt, expiresAt } }: { of: SandboxRow }) {
 
 export function SandboxesPage() {
   const search = route.useSearch();
-  const { state, account, project } = search;
+  const { state, metadata, account, project } = search;
   const navigate = route.useNavigate();
   const manyAccounts = useAccountOptions().length > 0;
   const list = usePaginatedQuery(["/sandboxes", search], (before) => fetchPage.sandboxes(search, before), [
     "sandboxes",
   ]);
   const filter = (changed: typeof search) => navigate({ search: { ...search, ...changed }, replace: true });
-  const isFiltered = state !== undefined || account !== undefined || project !== undefined;
+  const [creating, { open, close }] = useDisclosure();
+  const isFiltered = [state, metadata, account, project].some((value) => value !== undefined);
   return (
     <Page
       title="Sandboxes"
-      lead="A sandbox is a box that lives: its files and processes stay while programs run in it, one after the other or at the same time. Clients create sandboxes with an API key."
+      lead="A sandbox is a box that lives: its files and processes stay while programs run in it, one after the other or at the same time. Each belongs to an API key."
       actions={
         <>
           <AccountSelect value={account} onChange={(next) => filter({ account: next })} />
@@ -81,6 +88,13 @@ export function SandboxesPage() {
             onChange={({ currentTarget }) => filter({ state: currentTarget.value || undefined })}
             data={[{ value: "", label: "All states" }, ...STATES]}
           />
+          <MetadataFilter value={metadata} onChange={(next) => filter({ metadata: next })} />
+          <ProjectFilter value={project} onChange={(next) => filter({ project: next })} />
+          {(list.data?.[0]?.capacity ?? null) !== null && (
+            <Button leftSection={<Icon name="plus" />} onClick={open}>
+              New sandbox
+            </Button>
+          )}
         </>
       }
     >
@@ -108,8 +122,8 @@ export function SandboxesPage() {
                     </Link>
                   ) : (
                     <>
-                      Create one with <code>POST /api/sandboxes</code> and a key that has the profile <code>agent</code>{" "}
-                      (<a href="/docs/sandboxes">documentation</a>).
+                      Create one here, or with <code>POST /api/sandboxes</code> and a key that has the profile{" "}
+                      <code>agent</code> (<a href="/docs/sandboxes">documentation</a>).
                     </>
                   )}
                 </EmptyState>
@@ -119,6 +133,44 @@ export function SandboxesPage() {
           );
         }}
       </QueryBoundary>
+      {creating && <NewSandboxDialog onClose={close} />}
     </Page>
+  );
+}
+
+interface MetadataFilterProps {
+  /** As in the API. */
+  readonly value: string | undefined;
+  readonly onChange: (value: string | undefined) => void;
+}
+
+/** A field for names and values of metadata. Enter, or leaving the field, applies it. */
+function MetadataFilter({ value, onChange }: MetadataFilterProps) {
+  const [text, setText] = useState("");
+  const [error, setError] = useState<string>();
+  // The filter can also change by the Back button, or by a link.
+  useEffect(() => {
+    setText(filterText(value));
+    setError(undefined);
+  }, [value]);
+  const apply = () => {
+    try {
+      const next = metadataFilter(text);
+      setError(undefined);
+      if (next !== value) onChange(next);
+    } catch (invalid) {
+      setError(sentence((invalid as Error).message));
+    }
+  };
+  return (
+    <TextInput
+      aria-label="Metadata"
+      placeholder="name=value"
+      value={text}
+      error={error}
+      onChange={({ currentTarget }) => setText(currentTarget.value)}
+      onBlur={apply}
+      onKeyDown={({ key }) => key === "Enter" && apply()}
+    />
   );
 }
