@@ -51,13 +51,8 @@ async function inSandbox(
 
 test("/proc shows the same whatever the machine does, and a boot id of the sandbox", async () => {
   const source = `
-import time
 def read(name): return open('/proc/' + name).read()
-begin = read('uptime'); time.sleep(1.1)
-print(read('uptime') == begin)
-stat = read('stat').split('\\n')
-print({word for line in stat if line.startswith('cpu') for word in line.split()[1:]}, [line for line in stat if line.startswith('processes')])
-print([read(name).strip() for name in ('loadavg', 'diskstats', 'partitions')])
+print([read(name).strip() for name in ('diskstats', 'partitions')])
 print({line.split()[1] for line in read('vmstat').splitlines()}, len(read('swaps').splitlines()), len(read('cgroups').splitlines()))
 print(read('filesystems').split())
 print(read('sys/kernel/random/boot_id').strip(), end='')`;
@@ -67,9 +62,7 @@ print(read('sys/kernel/random/boot_id').strip(), end='')`;
       const lines = (await output(slot, python(source))).split("\n");
       ids.add(lines.pop() as string);
       assert.deepEqual(lines, [
-        "True",
-        "{'0'} ['processes 1']",
-        "['0.00 0.00 0.00 1/1 1', '', '']",
+        "['', '']",
         "{'0'} 1 1",
         "['nodev', 'proc', 'nodev', 'tmpfs', 'nodev', 'devpts', 'nodev', 'overlay']",
       ]);

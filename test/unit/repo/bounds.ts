@@ -203,17 +203,20 @@ export const SANDBOX_BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/system/launcher/sandbox-objects.test.ts",
     "test/system/launcher/sandbox-attacks.test.ts",
   ],
-  "`meminfo`": ["test/system/launcher/sandbox-attacks.test.ts", "test/system/sandboxes/tools.test.ts"],
-  "`stat`, `loadavg`, `vmstat`, `diskstats`, `partitions`, `swaps`": [
+  "`meminfo`": ["test/system/launcher/sandbox-proc.test.ts", "test/system/launcher/sandbox-attacks.test.ts"],
+  "`stat`, `loadavg`": ["test/system/launcher/sandbox-proc.test.ts", "test/system/launcher/sandbox-attacks.test.ts"],
+  "`uptime`": ["test/system/launcher/sandbox-proc.test.ts", "test/system/launcher/sandbox-attacks.test.ts"],
+  "`fs`": ["test/system/launcher/sandbox-proc.test.ts"],
+  "`vmstat`, `diskstats`, `partitions`, `swaps`": [
     "test/system/launcher/sandbox-objects.test.ts",
     "test/system/launcher/sandbox-attacks.test.ts",
   ],
-  "`uptime`": ["test/system/launcher/sandbox-objects.test.ts", "test/system/launcher/sandbox-attacks.test.ts"],
   "`filesystems`, `cgroups`": [
     "test/system/launcher/sandbox-objects.test.ts",
     "test/system/launcher/sandbox-attacks.test.ts",
   ],
   "`sys`": ["test/system/launcher/sandbox-objects.test.ts", "test/system/launcher/sandbox-attacks.test.ts"],
+  "replaced files of `/proc` that programs keep open": ["test/system/launcher/sandbox-proc.test.ts"],
   "processes and threads": ["test/system/launcher/sandbox-life.test.ts"],
   "processes that an execution left behind": [
     "test/system/launcher/sandbox-bounds.test.ts",
