@@ -13,6 +13,17 @@ import type { Launcher } from "./launcher.ts";
 
 const MiB = 1 << 20;
 
+/** The report of an end after which nothing of a sandbox is left. */
+export const REMOVED = {
+  reaped: true,
+  populated: false,
+  pidsLeft: 0,
+  zombies: 0,
+  residualMounts: [],
+  groupsLeft: [],
+  unreadFacts: [],
+};
+
 export const SANDBOX: HoldLimits = {
   memoryBytes: 256 * MiB,
   processes: 128,

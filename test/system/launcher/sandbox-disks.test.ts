@@ -8,22 +8,13 @@ import { SandboxError } from "../../../src/sandbox/refusal.ts";
 import { type DiskDirectory, diskDirectory, NO_DISKS } from "../../support/launcher/disks.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { eventually, tracesLeft } from "../../support/launcher/machine.ts";
-import { describe as described, execution, hold, output } from "../../support/launcher/sandbox.ts";
+import { describe as described, execution, hold, output, REMOVED } from "../../support/launcher/sandbox.ts";
 
 const MIB = 1_048_576;
 const GIB = 1024 * MIB;
 const DISK = { storage: "disk", diskBytes: GIB, inodes: GIB / 16_384 } as const;
 /** Of all disks together: two of the smaller ones. */
 const ALL_BYTES = 2 * GIB;
-const REMOVED = {
-  reaped: true,
-  populated: false,
-  pidsLeft: 0,
-  zombies: 0,
-  residualMounts: [],
-  groupsLeft: [],
-  unreadFacts: [],
-};
 /** A file may have all of the disk. */
 const LARGE = { limits: { fileBytes: 2 * GIB, wallMs: 600_000 } };
 /** Bytes of the disk that the file system takes for itself, at most. */

@@ -6,18 +6,9 @@ import { HELD_CONTROLS, SANDBOX_OPTIONAL_CONTROLS } from "../../../src/domain/co
 import { SandboxesFullError } from "../../../src/sandbox/held-sandbox.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { eventually, groupsOf, tracesLeft } from "../../support/launcher/machine.ts";
-import { execution, hold, output, SANDBOX } from "../../support/launcher/sandbox.ts";
+import { execution, hold, output, REMOVED, SANDBOX } from "../../support/launcher/sandbox.ts";
 import { connected, Raw, step, stepFrame } from "./raw.ts";
 
-const REMOVED = {
-  reaped: true,
-  populated: false,
-  pidsLeft: 0,
-  zombies: 0,
-  residualMounts: [],
-  groupsLeft: [],
-  unreadFacts: [],
-};
 const SANDBOXES = 3;
 const ATTACHED = 17;
 

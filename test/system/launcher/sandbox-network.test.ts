@@ -6,22 +6,13 @@ import { after, before, describe, test } from "node:test";
 import type { AttachedSlot, HeldSandbox } from "../../../src/sandbox/held-sandbox.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { eventually, tracesLeft } from "../../support/launcher/machine.ts";
-import { describe as described, execution, hold, output, python } from "../../support/launcher/sandbox.ts";
+import { describe as described, execution, hold, output, python, REMOVED } from "../../support/launcher/sandbox.ts";
 
 const MiB = 1 << 20;
 const PAGE = 4096;
 const MEMORY = 256 * MiB;
 /** As loopback_limit() computes it: a sixteenth of the memory limit, in ends of connections with two buffers of 64 KiB. */
 const ENDS = MEMORY / 16 / (128 * 1024);
-const REMOVED = {
-  reaped: true,
-  populated: false,
-  pidsLeft: 0,
-  zombies: 0,
-  residualMounts: [],
-  groupsLeft: [],
-  unreadFacts: [],
-};
 
 /** Bytes of buffers of all sockets of the machine, of this protocol. */
 const buffered = (protocol: "TCP" | "UDP"): number =>

@@ -8,7 +8,15 @@ import type { AttachedSlot, HeldSandbox } from "../../../src/sandbox/held-sandbo
 import { executionOutcome } from "../../../src/worker/sandboxes/outcome.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { childrenOf, eventually, programsOf, tracesLeft } from "../../support/launcher/machine.ts";
-import { describe as described, execution, hold, output, python, Screen } from "../../support/launcher/sandbox.ts";
+import {
+  describe as described,
+  execution,
+  hold,
+  output,
+  python,
+  REMOVED,
+  Screen,
+} from "../../support/launcher/sandbox.ts";
 import { sandboxRequest } from "../../support/sandboxes/caller.ts";
 import { Raw } from "./raw.ts";
 
@@ -18,15 +26,6 @@ const MiB = 1 << 20;
 const EAGAIN = 11;
 const SANDBOXES = 2;
 const [LEAST_LEAVES, MOST_LEAVES] = [48, 64];
-const REMOVED = {
-  reaped: true,
-  populated: false,
-  pidsLeft: 0,
-  zombies: 0,
-  residualMounts: [],
-  groupsLeft: [],
-  unreadFacts: [],
-};
 
 let launcher: Launcher;
 before(async () => {
