@@ -47,7 +47,6 @@ test("a link has 2,048 calls at the same time, each of which waits for its resul
       return new Promise(() => {});
     },
   } as unknown as LinkedHost;
-  const { port, fingerprint } = await startWorkerLink(t, "dialled", { store, id: "silent", host });
   const service = newIdentity();
   await store.links.announce(
     {
@@ -60,11 +59,15 @@ test("a link has 2,048 calls at the same time, each of which waits for its resul
     },
     600_000,
   );
+  // After the announcement: a process does not read announcements again for every unknown certificate.
+  const { port, fingerprint } = await startWorkerLink(t, "dialled", { store, id: "silent", host });
   const socket = await dial({ host: "127.0.0.1", port }, fingerprint, "use", service, new AbortController().signal);
   const session = askingSession(socket);
   const client = new LinkClient(session, () => {});
   t.after(() => client.destroy());
-  const [settings] = (await once(session, "remoteSettings")) as [{ maxConcurrentStreams?: number }];
+  const [settings] = (await once(session, "remoteSettings", { signal: AbortSignal.timeout(60_000) })) as [
+    { maxConcurrentStreams?: number },
+  ];
   assert.equal(settings.maxConcurrentStreams, MOST_CALLS, "the other side refuses more as well");
   const beganMs = performance.now();
   const calls = Array.from({ length: MOST_CALLS }, () => client.call("find", target(), {}));

@@ -652,7 +652,7 @@ test("what programs of a sandbox do to each other is no error of the platform", 
   const expected = {
     crowded: ["PLE", /^process limit of the sandbox \(256, for all of its programs\) reached/],
     handles: ["AC", /^$/],
-    terminals: ["RE", /^no terminal is left in the sandbox/],
+    terminals: ["RE", /^no terminal is left:/],
     leaves: ["PLE", /no leaf for the step/],
     killed: ["RE", /the parked program/],
     gone: ["IE", /could not be set up/],

@@ -220,14 +220,15 @@ describe("what a sandbox leaves is in its evidence, and its end is not verified"
   });
 
   test("a group that cannot be removed", async () => {
-    let inside = "";
-    const torn = await ended(null, ([leaf]) => {
-      inside = join(leaf as string, "inside");
-      mkdirSync(join(inside, "deeper"), { recursive: true });
-      const remove = () => {
-        for (const path of [join(inside, "deeper"), inside]) rmdirSync(path);
-      };
-      setTimeout(remove, 5000);
+    const inside: string[] = [];
+    const torn = await within(null, async (box, launcher) => {
+      const running = (await box.attach()).run(execution("sleep 600"));
+      const [leaf] = await leaves(launcher);
+      inside.push(join(leaf as string, "inside", "deeper"), join(leaf as string, "inside"));
+      mkdirSync(inside[0] as string, { recursive: true });
+      const [report] = await Promise.all([box.end(), running.catch(() => {})]);
+      for (const path of inside) rmdirSync(path); // so that the launcher can remove the others when it ends
+      return report;
     });
     const { cleanup_verified, groups_left } = recorded(torn);
     assert.deepEqual([cleanup_verified, groups_left], [false, ["groups of the sandbox"]]);

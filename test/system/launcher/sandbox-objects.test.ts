@@ -228,9 +228,11 @@ while True:
         const first = await box.measure();
         await sleep(100);
         const second = await box.measure();
-        assert.deepEqual(
-          [first.frozen, second.frozen, second.processes, second.cpuUsec],
-          [true, true, first.processes, first.cpuUsec],
+        assert.deepEqual([first.frozen, second.frozen, second.processes], [true, true, first.processes]);
+        // The kernel can count the last microseconds before the stop a little later. Programs that fork on two CPUs would use 100 ms.
+        assert.ok(
+          second.cpuUsec - first.cpuUsec < 1_000,
+          `${second.cpuUsec - first.cpuUsec} us while they are stopped`,
         );
         assert.ok(second.cpuUsec > used, "they have run since the last pause");
         used = second.cpuUsec;
