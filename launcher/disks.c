@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <linux/loop.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -205,24 +204,6 @@ static int make_mount(const struct disks *d, int number, struct failure *f)
 	return mounted < 0 ? fail_with(f, err, "disk", "mount") : mounted;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
-/* Closes all descriptors of this process but these, which it sorts. */
-static void close_all_but(int *open_fds, size_t count)
-{
-	unsigned next = 0;
-	qsort(open_fds, count, sizeof *open_fds, compare_numbers);
-	for (size_t i = 0; i < count; i++) {
-		if ((unsigned)open_fds[i] > next)
-			close_range(next, (unsigned)open_fds[i] - 1, 0);
-		next = (unsigned)open_fds[i] + 1;
-	}
-	close_range(next, ~0u, 0);
-}
-
 /* What the ender of a disk has of it. */
 struct ending {
 	int blocks; /* the directory /sys/block */
@@ -294,7 +275,8 @@ static int start_ender(const struct disks *d, struct disk *disk, int file, uint6
 	const struct ending e = {.blocks = d->blocks, .root = root, .file = file, .end = ends[0], .loop = disk->loop, .bytes = (off_t)bytes};
 	pid_t ender = fork();
 	if (ender == 0) { /* `disk` is in memory that only the holder has */
-		close_all_but((int[]){e.blocks, e.root, e.file, e.end}, 4);
+		if (close_all_but((int[]){e.blocks, e.root, e.file, e.end}, 4) < 0)
+			_exit(1); /* with the connection of the holder, it would outlive its client; the teardown then reports the disk */
 		end_disk(e);
 	}
 	int err = errno;

@@ -78,32 +78,6 @@ static void drop_capabilities(void)
 	must(keyed(capset, &header, none), "capabilities", "capset");
 }
 
-/* Closes all descriptors from `from` on, except those in `excluded`, which are in ascending order. */
-static void close_others(unsigned from, const int *excluded, int count)
-{
-	for (int i = 0; i < count; i++) {
-		if ((unsigned)excluded[i] > from)
-			must(syscall(__NR_close_range, from, (unsigned)excluded[i] - 1, 0), "descriptors", "close");
-		from = (unsigned)excluded[i] + 1;
-	}
-	must(syscall(__NR_close_range, from, ~0u, 0), "descriptors", "close");
-}
-
-/* Closes all descriptors but these four, of which some can be -1. */
-static void close_all_but(int open_ones[4])
-{
-	int first = 0;
-	for (int i = 1; i < 4; i++)
-		for (int j = i; j > 0 && open_ones[j] < open_ones[j - 1]; j--) {
-			int smaller = open_ones[j];
-			open_ones[j] = open_ones[j - 1];
-			open_ones[j - 1] = smaller;
-		}
-	while (open_ones[first] < 0)
-		first++;
-	close_others(0, open_ones + first, 4 - first);
-}
-
 static void mount_tmpfs(const char *at, unsigned long flags, unsigned mode, uint64_t bytes, uint64_t inodes)
 {
 	char options[96];
@@ -140,7 +114,7 @@ _Noreturn void become_init(const struct init_args *args)
 	int lifeline = args->lifeline, ready = args->ready, disk = args->sandbox ? args->sandbox->disk_mount : -1, proc = args->sandbox ? args->sandbox->proc_mount : -1;
 	failure = args->failure;
 	ready_fd = args->ready;
-	close_all_but((int[]){lifeline, ready, disk, proc});
+	must(close_all_but((int[]){lifeline, ready, disk, proc}, 4), "descriptors", "close");
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "init", "parent death signal");
 	must(prctl(PR_SET_NAME, "assay-init", 0, 0, 0), "init", "name");
 	if (args->sandbox)
@@ -179,7 +153,7 @@ static void arrange_descriptors(const struct program_args *args)
 	if (args->source_fd >= 0)
 		must(dup3(source, SOURCE_FD, O_CLOEXEC), "descriptors", "source");
 	ready_fd = READY_FD;
-	close_others(args->source_fd >= 0 ? SOURCE_FD + 1 : READY_FD + 1, NULL, 0);
+	must(close_others(args->source_fd >= 0 ? SOURCE_FD + 1 : READY_FD + 1, NULL, 0), "descriptors", "close");
 	/* The two are close-on-exec, so a program gets only 0, 1 and 2. exec_program() clears that flag for a runtime. */
 }
 
