@@ -32,6 +32,7 @@ struct launcher {
 	uid_t uid_base;
 	unsigned slots;
 	unsigned holders;  /* sandboxes at most; 0: none are served */
+	pid_t image_keeper; /* the child that keeps the image in memory; 0 or -1: none does */
 	bool sandboxes_if_possible; /* nobody has asked for sandboxes, so a machine that can have none is no reason to end */
 	unsigned attached; /* connections for executions in sandboxes at most */
 	uint64_t sandbox_memory; /* of all sandboxes together */

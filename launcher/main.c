@@ -117,13 +117,16 @@ static struct options read_options(int argc, char **argv)
  * Reports a failure, but does not end the launcher: programs run all the same. image-memory.h and docs/security.md ("an image that
  * does not stay in memory") explain the consequences.
  */
-static void keep_image_in_memory(const struct options *o)
+static pid_t keep_image_in_memory(const struct options *o)
 {
 	struct failure f = {0};
-	uint64_t bytes = 0;
-	if (o->image_bytes > 0 && image_lock(o->image, (uint64_t)o->image_bytes, &bytes, &f) < 0)
+	if (o->image_bytes <= 0)
+		return 0;
+	pid_t keeper = image_keep(o->image, (uint64_t)o->image_bytes, &f);
+	if (keeper < 0)
 		fprintf(stderr, "assay-launcher: the image does not stay in memory, so programs are charged for parts of it: %s%s%s\n",
 			f.object, f.err ? ": " : "", f.err ? strerror(f.err) : "");
+	return keeper;
 }
 
 int main(int argc, char **argv)
@@ -146,13 +149,13 @@ int main(int argc, char **argv)
 		fail_with(&f, EPERM, "start", "needs root");
 		die(&f);
 	}
-	if (!o.check)
-		keep_image_in_memory(&o); /* before clients can connect */
+	pid_t image_keeper = o.check ? 0 : keep_image_in_memory(&o); /* before clients can connect */
 	/* The socket of slots comes last, because the supervisor takes it as the sign that all are there. */
 	if (o.socket && ((o.sandboxes && listen_for_sandboxes(o.socket, (uid_t)o.client_uid, &listeners, &f) < 0) ||
 			 (listeners.slots = listen_at(o.socket, (uid_t)o.client_uid, &directory, &f)) < 0))
 		die(&f);
 	init_launcher(&launcher, o.instance, (uid_t)o.uid_base, (unsigned)o.slots);
+	launcher.image_keeper = image_keeper;
 	launcher.holders = o.check ? 0 : (unsigned)o.sandboxes;
 	launcher.attached = ATTACHED_OF_ONE * launcher.holders < ATTACHED_CONNECTIONS_MAX ? ATTACHED_OF_ONE * launcher.holders : ATTACHED_CONNECTIONS_MAX;
 	launcher.sandboxes_if_possible = o.sandboxes_if_possible;

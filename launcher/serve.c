@@ -383,8 +383,11 @@ static bool sweep_dead_slots(struct launcher *l, struct slot_process *processes,
 {
 	bool unswept = false;
 	pid_t pid;
-	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+		if (pid == l->image_keeper)
+			fputs("assay-launcher: the image does not stay in memory any more, so programs are charged for parts of it: its keeper has ended\n", stderr);
 		mark_dead(l, processes, pid);
+	}
 	for (unsigned i = 0; i < process_count; i++) {
 		char prefix[16];
 		if (processes[i].pid != -1)
