@@ -188,6 +188,7 @@ export const SANDBOX_BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/system/launcher/sandbox-life.test.ts",
     "test/system/launcher/sandbox-disks.test.ts",
     "test/system/launcher/sandbox-attacks.test.ts",
+    "test/system/launcher/sandbox-files.test.ts",
   ],
   users: [
     "test/system/launcher/sandbox-life.test.ts",
@@ -294,7 +295,11 @@ export const SANDBOX_BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/integration/http/sandbox-messages.test.ts",
     "test/integration/store/sandboxes.test.ts",
   ],
-  "answers of the file program": ["test/system/files/requests.test.ts", "test/system/files/in-sandbox.test.ts"],
+  "answers of the file program": [
+    "test/system/files/requests.test.ts",
+    "test/system/files/in-sandbox.test.ts",
+    "test/system/launcher/sandbox-files.test.ts",
+  ],
   "connections that have not proven their key": ["test/integration/link/bounds.test.ts"],
   "calls of one link at the same time": ["test/integration/link/bounds.test.ts"],
   "bytes of one call that wait for their reader": ["test/integration/link/flow.test.ts"],
