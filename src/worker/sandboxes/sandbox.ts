@@ -64,6 +64,11 @@ const QUIET = 12;
 const LAST_MEASURED_MS = 1_000;
 /** Of its memory, how much the files of a sandbox may take before it ends, when the kernel has killed a process for its limit. */
 const FILES_SHARE = 0.9;
+/**
+ * In how many measurements, one after the other, files must fill the memory before that ends the sandbox. A program that the kernel has killed gives back what only
+ * it had, such as a file without a name that a request was writing, when it has exited, which takes a moment.
+ */
+const FULL_MEASUREMENTS = 10;
 
 export interface LivingSandboxOptions {
   readonly sandbox: Sandbox;
@@ -537,8 +542,7 @@ export class LivingSandbox implements SandboxHandle {
     try {
       while (this.#mustLook && !this.#ending) {
         this.#mustLook = false;
-        const { diskBytes } = await this.#options.box.measure();
-        if (diskBytes > FILES_SHARE * this.#sandbox.limits.memoryBytes) await this.endFor("memory");
+        if (await this.#isFull()) await this.endFor("memory");
         else await sleep(MEASURED_MS, undefined, { ref: false });
       }
     } catch {
@@ -546,6 +550,16 @@ export class LivingSandbox implements SandboxHandle {
     } finally {
       this.#isLooking = false;
     }
+  }
+
+  /** Whether files fill the memory, and not only for a moment. */
+  async #isFull(): Promise<boolean> {
+    for (let times = 0; times < FULL_MEASUREMENTS; times++) {
+      if (times > 0) await sleep(MEASURED_MS, undefined, { ref: false });
+      const { diskBytes } = await this.#options.box.measure();
+      if (diskBytes <= FILES_SHARE * this.#sandbox.limits.memoryBytes) return false;
+    }
+    return true;
   }
 
   async #storeEnd(ended: Execution, outputBytes: number): Promise<void> {

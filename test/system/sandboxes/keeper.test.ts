@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { Readable } from "node:stream";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecutionRequest } from "../../../src/domain/sandboxes/execution.ts";
+import type { FileError } from "../../../src/domain/sandboxes/files.ts";
 import type { SandboxHandle } from "../../../src/domain/sandboxes/host.ts";
 import { SandboxRefused, type SandboxRequest } from "../../../src/domain/sandboxes/sandbox.ts";
 import { sandboxesOf } from "../../../src/sandbox/held-sandbox.ts";
@@ -162,6 +164,32 @@ test("files that fill the memory of a sandbox end it, once a program was killed 
   await run(living, "head -c 200M /dev/zero > big");
   while (living.sandbox.state !== "ended") await sleep(20);
   assert.equal(living.sandbox.endReason, "memory");
+});
+
+test("a request for files that needs more memory than there is fails alone, and the sandbox lives on", async () => {
+  const request = sandboxRequest();
+  await inSandbox(
+    async (living) => {
+      async function* much() {
+        for (let n = 0; n < 200; n++) yield Buffer.alloc(MIB, 1);
+      }
+      for (let n = 0; n < 3; n++) {
+        // The kernel kills the file program, or refuses it the space.
+        await assert.rejects(living.files.write("big", much(), {}), (error: FileError) =>
+          ["stopped", "noSpace"].includes(error.code),
+        );
+        const small = await living.files.write("small", Readable.from([Buffer.from("small")]), {});
+        assert.equal(small.bytes, 5);
+        assert.deepEqual(text(await run(living, "cat small; ls")), {
+          verdict: "AC",
+          stdout: "smallsmall\n",
+          stderr: "",
+        });
+      }
+      assert.equal(living.sandbox.state, "running");
+    },
+    { limits: { ...request.limits, memoryBytes: 128 * MIB, diskBytes: 256 * MIB } },
+  );
 });
 
 test("a paused sandbox uses no CPU time, and goes on where it was", async () => {
