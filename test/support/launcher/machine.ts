@@ -31,6 +31,14 @@ export function childrenOf(parent: number): number[] {
   });
 }
 
+/** User and system time that a process has used so far, in ticks of 10 ms. */
+export function cpuTicks(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+    .replace(/^.*\) /s, "")
+    .split(" ");
+  return Number(fields[11]) + Number(fields[12]);
+}
+
 /** Kills all children of a process. One of them can end by itself at the same moment, such as a slot whose client has left. */
 export function killChildren(parent: number): void {
   for (const pid of childrenOf(parent))

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { describe, test } from "node:test";
 import { CPU_LATE_RATIO, CPU_LATE_USEC } from "../../../src/domain/causes.ts";
 import { PROFILE_NAMES } from "../../../src/domain/limits.ts";
 import { Slot } from "../../../src/sandbox/slot.ts";
 import { startLauncher } from "../../support/launcher/launcher.ts";
-import { childrenOf } from "../../support/launcher/machine.ts";
+import { childrenOf, cpuTicks } from "../../support/launcher/machine.ts";
 import { SKIPS_LONG } from "../../support/programs/long.ts";
 import { source } from "../../support/programs/product.ts";
 import { type Judged, judgedOn, useBoxes } from "../forgery/boxes.ts";
@@ -335,11 +334,3 @@ test("a deadline is met although the next step's box cannot be built", async (t)
   assert.ok(wallMs < 200 + END_MS * loadFactor(), `killed after ${wallMs} ms`);
   assert.ok(performance.now() - began < 5_000 * loadFactor());
 });
-
-/** User and system time of a process, in ticks of 10 ms. */
-function cpuTicks(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
-    .replace(/^.*\) /s, "")
-    .split(" ");
-  return Number(fields[11]) + Number(fields[12]);
-}
