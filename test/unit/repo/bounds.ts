@@ -183,7 +183,11 @@ export const BOUND_BY: Readonly<Record<string, readonly string[]>> = {
 
 /** The tests of each row of the tables in the section Sandboxes of docs/security.md, which contains the section Links, by its first cell. */
 export const SANDBOX_BOUND_BY: Readonly<Record<string, readonly string[]>> = {
-  lives: ["test/system/launcher/sandbox-life.test.ts", "test/system/launcher/sandbox-takeover.test.ts"],
+  lives: [
+    "test/system/launcher/sandbox-life.test.ts",
+    "test/system/launcher/sandbox-takeover.test.ts",
+    "test/system/sandboxes/clocks.test.ts",
+  ],
   files: [
     "test/system/launcher/sandbox-life.test.ts",
     "test/system/launcher/sandbox-disks.test.ts",
