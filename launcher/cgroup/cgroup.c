@@ -783,8 +783,9 @@ int leaf_freeze(struct leaf *leaf, bool frozen)
 	return done;
 }
 
-int leaf_kill(const struct leaf *leaf)
+int leaf_kill(struct leaf *leaf)
 {
+	leaf->killed = true;
 	return leaf->dir[TREE_UNIFIED] < 0 ? 0 : group_file_write(leaf->dir[TREE_UNIFIED], "cgroup.kill", "1");
 }
 
@@ -842,11 +843,16 @@ static void close_group(const struct groups *g, struct leaf *leaf, enum tree t)
 	close_fd(&leaf->dir[t]);
 }
 
-void leaf_close(const struct groups *g, struct leaf *leaf)
+void leaf_close_all_but(const struct groups *g, struct leaf *leaf, unsigned trees)
 {
 	for (int t = 0; t < TREE_COUNT; t++)
-		if (g->dir[t] >= 0 && t != TREE_CPU)
+		if (g->dir[t] >= 0 && t != TREE_CPU && !(trees >> t & 1))
 			close_group(g, leaf, t);
+}
+
+void leaf_close(const struct groups *g, struct leaf *leaf)
+{
+	leaf_close_all_but(g, leaf, 0);
 }
 
 /*
@@ -858,7 +864,7 @@ static bool is_as_new(const struct groups *g, const struct leaf *leaf, enum tree
 	static const struct { enum fact fact; uint64_t most; } facts[] = {
 		{FACT_POPULATED, 0}, {FACT_PIDS_CURRENT, 0}, {FACT_PIDS_REFUSED, 0}, {FACT_PIDS_PEAK, 1},
 	};
-	if (!g->backend->reusable[t] || leaf->dir[t] < 0 || leaf->frozen)
+	if (!g->backend->reusable[t] || leaf->dir[t] < 0 || leaf->frozen || leaf->killed)
 		return false;
 	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
 		enum fact fact = facts[i].fact;
@@ -871,6 +877,15 @@ static bool is_as_new(const struct groups *g, const struct leaf *leaf, enum tree
 		}
 	}
 	return true;
+}
+
+bool leaf_is_as_new(const struct groups *g, const struct leaf *leaf)
+{
+	uint64_t populated;
+	for (int t = 0; t < TREE_COUNT; t++)
+		if (g->backend->reusable[t] && !is_as_new(g, leaf, t))
+			return false;
+	return !leaf->frozen && !leaf->killed && leaf_read(g, leaf, FACT_POPULATED, &populated) == 0 && !populated;
 }
 
 void leaf_release(const struct groups *g, struct leaf *leaf, void (*leftover)(void *, const char *), void *context)
@@ -889,5 +904,5 @@ void leaf_release(const struct groups *g, struct leaf *leaf, void (*leftover)(vo
 			leftover(context, text);
 		}
 	}
-	leaf->frozen = false;
+	leaf->frozen = leaf->killed = false;
 }

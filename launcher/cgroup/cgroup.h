@@ -60,7 +60,7 @@ struct leaf {
 	int swap_limit;        /* the file of the limit of swap; -1: the kernel does not count swap */
 	int oom_event;         /* v1: eventfd, readable when the group is out of memory; -1 on v2 */
 	uint64_t id;           /* the kernel's id of the v2 leaf */
-	bool frozen;
+	bool frozen, killed; /* by leaf_freeze() and leaf_kill() */
 };
 
 /*
@@ -104,8 +104,11 @@ int leaf_limit(const struct groups *g, struct leaf *leaf, uint64_t memory_bytes,
 int leaf_stop_growth(const struct groups *g, const struct leaf *leaf);
 /* Stops or continues all processes of the leaf. SIGKILL ends them even while they are stopped. Returns -1 with errno on failure. */
 int leaf_freeze(struct leaf *leaf, bool frozen);
-/* Kills all processes of the leaf, also those that are being forked. Needs cgroup.kill (Linux 5.14). Returns -1 with errno on failure. */
-int leaf_kill(const struct leaf *leaf);
+/*
+ * Kills all processes of the leaf, also those that are being forked. Needs cgroup.kill (Linux 5.14). Returns -1 with errno on failure. The leaf must serve no
+ * further run then: some kernels (seen on Linux 6.18) kill what is born in a group that was killed before, unless the group of its parent was killed as often.
+ */
+int leaf_kill(struct leaf *leaf);
 /* On v2, lets the kernel end all processes of the leaf as out of memory. Returns -1 on v1, where the kernel has no means for that. */
 int leaf_force_oom(const struct groups *g, const struct leaf *leaf);
 /* On v1, opens the file through which a process enters the memory group. Returns -1 with errno on failure. */
@@ -137,8 +140,14 @@ int leaf_processes(const struct groups *g, const struct leaf *leaf, pid_t *pid, 
 int64_t leaf_wait_uncharged(const struct groups *g, const struct leaf *leaf, bool work_shared);
 /* Makes the kernel reclaim memory of the leaf. Failures are ignored, because others then wait for the same. */
 void leaf_reclaim(const struct groups *g, const struct leaf *leaf, uint64_t bytes);
-/* Closes the groups without removing them. */
+/* Closes the groups without removing them; leaf_close_all_but() except those in the trees of these bits. */
 void leaf_close(const struct groups *g, struct leaf *leaf);
+void leaf_close_all_but(const struct groups *g, struct leaf *leaf, unsigned trees);
+/*
+ * Whether the leaf is empty, was neither frozen nor killed, and each group that leaf_release() could keep would be kept. What its other groups have counted is
+ * subtracted (run/run.c).
+ */
+bool leaf_is_as_new(const struct groups *g, const struct leaf *leaf);
 /*
  * Ends the use of the leaf by a run: keeps the groups that are as new for the next run, and removes the others. For each group that
  * cannot be removed, calls `leftover` with `context` and a text.

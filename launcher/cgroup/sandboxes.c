@@ -284,11 +284,12 @@ void pool_name(int leaf, char name[16])
 	snprintf(name, 16, "e%d", leaf);
 }
 
-bool pool_freeze(const struct leaf_pool *p, const struct group_set *s, bool frozen, int timeout_ms)
+bool pool_freeze(struct leaf_pool *p, const struct group_set *s, bool frozen, int timeout_ms)
 {
 	uint64_t deadline = now_ns() + (uint64_t)timeout_ms * 1000000u;
 	char path[48], name[16];
 	bool done = true;
+	p->frozen = frozen;
 	for (int i = 0; i < SANDBOX_LEAVES_MAX; i++) {
 		if (p->state[i] != LEAF_TAKEN && p->state[i] != LEAF_LEFT)
 			continue;
@@ -341,12 +342,15 @@ static int retire(struct leaf_pool *p, const struct group_set *s, int leaf)
 	int done = 0;
 	pool_name(leaf, name);
 	uint64_t kills = leaf_oom_kills(s, name);
+	p->user[leaf] = 0;
+	p->as_new[leaf] = false;
 	for (int t = TREE_COUNT - 1; t >= 0; t--)
 		if (t != TREE_CPU && s->own.dir[t] >= 0 && remove_group(s->own.dir[t], name) < 0)
 			done = -1;
 	if (done == 0) {
 		p->retired_oom_kills += kills;
 		p->state[leaf] = LEAF_NONE;
+		p->killed[leaf] = false;
 	}
 	return done;
 }
@@ -366,14 +370,24 @@ static int make_leaf(const struct group_set *s, const char *name)
 	return s->own.dir[TREE_MEMORY] < 0 ? group_file_write(s->own.dir[TREE_UNIFIED], path, "1") : 0;
 }
 
+/* The trees in which a leaf has a group, as bits by enum tree. */
+static unsigned trees_of(const struct group_set *s)
+{
+	unsigned trees = 0;
+	for (int t = 0; t < TREE_COUNT; t++)
+		trees |= (t != TREE_CPU && s->own.dir[t] >= 0) << t;
+	return trees;
+}
+
 /*
- * Makes a used leaf ready for the next execution. A group without the memory controller is simply a new one, because the kernel frees it at
- * once: so refused forks and the peak of processes are exact on hybrid hosts.
+ * Makes a used leaf ready for the next execution. A group without the memory controller that is not as new is simply made anew, because the kernel frees it at
+ * once: so refused forks and the peak of processes are exact on hybrid hosts. Takes the trees in which the leaf has another group then out of `same`.
  */
-static int renew(const struct group_set *s, const char *name)
+static int renew(const struct group_set *s, const char *name, unsigned *same)
 {
 	if (s->own.dir[TREE_PIDS] < 0)
 		return 0;
+	*same &= ~(1u << TREE_PIDS | 1u << TREE_UNIFIED);
 	return remove_group(s->own.dir[TREE_PIDS], name) < 0 || remove_group(s->own.dir[TREE_UNIFIED], name) < 0 ? -1 : 0;
 }
 
@@ -387,13 +401,16 @@ static uint64_t charged_to(const struct group_set *s, int leaf)
 }
 
 /*
- * Chooses a free leaf: the first to which little is charged, or if there is none and the pool is not full, -1, so that a new one is made, or the
- * one to which least is charged. After many processes have ended in a leaf, their memory stays charged for a while.
+ * Chooses a free leaf: that of the same user if little is charged to it, the first one to which little is charged, or if there is none and the pool is not
+ * full, -1, so that a new one is made, or the one to which least is charged. After many processes have ended in a leaf, their memory stays charged for a while.
  */
-static int choose(const struct leaf_pool *p, const struct group_set *s)
+static int choose(const struct leaf_pool *p, const struct group_set *s, unsigned user)
 {
 	int best = -1, leaves = 0;
 	uint64_t least = UINT64_MAX;
+	for (int i = 0; user && i < SANDBOX_LEAVES_MAX; i++)
+		if (p->state[i] == LEAF_FREE && p->user[i] == user && charged_to(s, i) <= LEAF_CHARGED_LITTLE)
+			return i;
 	for (int i = 0; i < SANDBOX_LEAVES_MAX; i++) {
 		leaves += p->state[i] == LEAF_FREE || p->state[i] == LEAF_TAKEN;
 		uint64_t charged = p->state[i] == LEAF_FREE ? charged_to(s, i) : UINT64_MAX;
@@ -475,6 +492,9 @@ static uint64_t all_tasks(const struct group_set *s)
 	return group_file_read(dir, "pids.current", text, sizeof text) > 0 ? strtoull(text, NULL, 10) : 0;
 }
 
+/* The use of a leaf whose processes have outlived their execution. */
+static const struct leaf_use unwatched = {.reusable = true, .charged = UINT64_MAX};
+
 int pool_check_left(struct leaf_pool *p, const struct group_set *s, uint64_t kernel_bytes, uint64_t walkable_bytes,
 		    uint64_t (*walkable)(int proc, const pid_t *process, int processes, uint64_t tasks), int proc)
 {
@@ -489,25 +509,30 @@ int pool_check_left(struct leaf_pool *p, const struct group_set *s, uint64_t ker
 		if (!over && kernel >= PAGE_TABLES_LEAST)
 			over = walkable(proc, process, processes_of(s, i, process, PROCESSES_READ), all_tasks(s)) > walkable_bytes;
 		if (over || !is_populated(s, i))
-			pool_give(p, s, i, false, true); /* kills what is there */
+			pool_give(p, s, i, &unwatched); /* kills what is there */
 		left += p->state[i] == LEAF_LEFT;
 	}
 	return left;
 }
 
-int pool_take(struct leaf_pool *p, const struct group_set *s)
+int pool_take(struct leaf_pool *p, const struct group_set *s, unsigned user, unsigned *same)
 {
 	char name[16];
 	for (int i = 0; i < SANDBOX_LEAVES_MAX; i++)
 		if (p->state[i] == LEAF_LEFT && !is_populated(s, i))
-			pool_give(p, s, i, false, true);
-	for (int leaf; (leaf = choose(p, s)) >= 0;) {
+			pool_give(p, s, i, &unwatched);
+	for (int leaf; (leaf = choose(p, s, user)) >= 0;) {
 		pool_name(leaf, name);
-		bool is_replaced = has_pages_of_disk(p, s, leaf);
+		/* On a hybrid host, renew() replaces a group that was killed; on v2, it is the whole leaf. */
+		bool is_replaced = (p->killed[leaf] && s->own.dir[TREE_PIDS] < 0) || has_pages_of_disk(p, s, leaf);
 		int retired = is_replaced ? retire(p, s, leaf) : 0; /* a new group then has its name */
+		*same = user && p->user[leaf] == user ? trees_of(s) : 0;
 		p->state[leaf] = LEAF_TAKEN;
-		if (retired == 0 && renew(s, name) == 0 && make_leaf(s, name) == 0)
+		p->user[leaf] = user;
+		if (retired == 0 && (p->as_new[leaf] || (renew(s, name, same) == 0 && make_leaf(s, name) == 0))) {
+			p->killed[leaf] = false;
 			return leaf;
+		}
 		/* It stays taken: a part of it could not be removed. */
 	}
 	int leaf = unused(p);
@@ -516,6 +541,7 @@ int pool_take(struct leaf_pool *p, const struct group_set *s)
 		return -1;
 	}
 	pool_name(leaf, name);
+	*same = 0;
 	if (make_leaf(s, name) < 0) {
 		int err = errno;
 		retire(p, s, leaf);
@@ -523,11 +549,12 @@ int pool_take(struct leaf_pool *p, const struct group_set *s)
 		return -1;
 	}
 	p->state[leaf] = LEAF_TAKEN;
+	p->user[leaf] = user;
 	return leaf;
 }
 
-/* Kills the processes of the leaf, however many they are, and waits until there is none. Returns whether the leaf is empty. */
-static bool empty_leaf(const struct group_set *s, int leaf)
+/* Kills the processes of the leaf, if there are any, and waits until there is none. Returns whether the leaf is empty. */
+static bool empty_leaf(struct leaf_pool *p, const struct group_set *s, int leaf)
 {
 	char path[32], name[16];
 	uint64_t deadline = now_ns() + EMPTY_TIMEOUT_MS * 1000000ull;
@@ -535,6 +562,7 @@ static bool empty_leaf(const struct group_set *s, int leaf)
 	snprintf(path, sizeof path, "%s/cgroup.kill", name);
 	while (is_populated(s, leaf)) {
 		group_file_write(s->own.dir[TREE_UNIFIED], path, "1");
+		p->killed[leaf] = true;
 		if (now_ns() >= deadline)
 			return false;
 		usleep(500);
@@ -548,7 +576,16 @@ static uint64_t removed_groups(const struct group_set *s)
 	return number_in(s->own.dir[TREE_UNIFIED], "cgroup.stat", "nr_dying_descendants");
 }
 
-void pool_kill(const struct leaf_pool *p, const struct group_set *s, int leaf)
+void pool_kill_all(struct leaf_pool *p, const struct group_set *s)
+{
+	sandbox_kill(s);
+	for (int i = 0; i < SANDBOX_LEAVES_MAX; i++) {
+		p->killed[i] = p->state[i] != LEAF_NONE;
+		p->as_new[i] = false;
+	}
+}
+
+void pool_kill(struct leaf_pool *p, const struct group_set *s, int leaf)
 {
 	char path[32], name[16];
 	if (leaf < 0 || leaf >= SANDBOX_LEAVES_MAX || p->state[leaf] != LEAF_TAKEN)
@@ -556,21 +593,27 @@ void pool_kill(const struct leaf_pool *p, const struct group_set *s, int leaf)
 	pool_name(leaf, name);
 	snprintf(path, sizeof path, "%s/cgroup.kill", name);
 	group_file_write(s->own.dir[TREE_UNIFIED], path, "1"); /* also kills what is being forked */
+	p->killed[leaf] = true;
 }
 
-void pool_give(struct leaf_pool *p, const struct group_set *s, int leaf, bool left, bool reusable)
+void pool_give(struct leaf_pool *p, const struct group_set *s, int leaf, const struct leaf_use *use)
 {
 	char path[48], name[16];
 	if (leaf < 0 || leaf >= SANDBOX_LEAVES_MAX || p->state[leaf] == LEAF_NONE || p->state[leaf] == LEAF_FREE)
 		return;
-	if (left || !empty_leaf(s, leaf)) {
+	p->killed[leaf] = p->killed[leaf] || use->killed;
+	p->as_new[leaf] = use->as_new && !use->left && !p->killed[leaf] && !p->frozen;
+	if (use->left || (!p->as_new[leaf] && !empty_leaf(p, s, leaf))) {
 		p->state[leaf] = LEAF_LEFT; /* processes that do not end are looked for again when a leaf is taken */
 		return;
 	}
-	if ((!reusable || files_of(s, leaf) > LEAF_FILES_MAX || (!s->below.renews_peak && removed_groups(s) < LEAVES_REMOVED_MAX)) && retire(p, s, leaf) == 0)
+	bool many_files = use->charged > LEAF_FILES_MAX && files_of(s, leaf) > LEAF_FILES_MAX;
+	if ((!use->reusable || many_files || (!s->below.renews_peak && removed_groups(s) < LEAVES_REMOVED_MAX)) && retire(p, s, leaf) == 0)
+		return;
+	p->state[leaf] = LEAF_FREE;
+	if (p->as_new[leaf])
 		return;
 	pool_name(leaf, name);
-	p->state[leaf] = LEAF_FREE;
 	snprintf(path, sizeof path, "%s/cgroup.freeze", name);
 	group_file_write(s->own.dir[TREE_UNIFIED], path, "0");
 }

@@ -46,7 +46,7 @@ int sandboxes_make(struct group_set *all, const struct groups *launcher, uint64_
 int sandbox_make(struct group_set *s, const struct groups *all, unsigned holder, uint32_t account, uint64_t memory, uint64_t processes, struct failure *f);
 /* On v1 with a cpu controller, opens the file `tasks` through which programs get the CPU weight of the sandbox. Otherwise -1. */
 int sandbox_cpu_tasks(const struct group_set *s);
-/* Kills all processes of the sandbox, without waiting for their end. */
+/* Kills all processes of the sandbox, without waiting for their end. Nothing can be born in its leaves then; pool_kill_all() lets them be made anew. */
 void sandbox_kill(const struct group_set *s);
 /* Stops or continues all processes. Returns what the kernel says after at most `timeout_ms`: 1 if all are stopped, 0 if not, -1 if unknown. */
 int sandbox_freeze(const struct group_set *s, bool frozen, int timeout_ms);
@@ -72,19 +72,35 @@ int sandbox_remove(const struct groups *all, unsigned holder, uint32_t account, 
 enum leaf_state { LEAF_NONE, LEAF_FREE, LEAF_TAKEN, LEAF_LEFT };
 struct leaf_pool {
 	enum leaf_state state[SANDBOX_LEAVES_MAX];
+	unsigned user[SANDBOX_LEAVES_MAX]; /* which slot has had the leaf last, as in pool_take(); 0: none, or the leaf has another group since then */
+	bool as_new[SANDBOX_LEAVES_MAX];   /* of a free leaf: it has all groups, and all are as new */
+	bool killed[SANDBOX_LEAVES_MAX];   /* a process that is born in the group of v2 would be killed (leaf_kill()) */
+	bool frozen; /* between pool_freeze() of true and of false */
 	uint64_t retired_oom_kills;
 	bool on_disk; /* leaves keep pages of files that are on a disk */
 };
 
-/* Takes a leaf without processes. Returns its number, or -1 with errno; EAGAIN: all are in use. */
-int pool_take(struct leaf_pool *p, const struct group_set *s);
 /*
- * Takes a leaf back. If `left`, it has processes that run on. Otherwise its processes are killed first, if there are any, and if it may not be
- * `reusable`, it is removed.
+ * Takes a leaf without processes, if possible one that the same `user` has had last, a number above 0, or 0 for nobody. `same` receives in which trees the group
+ * is the one that this user has had then, as bits by enum tree. Returns the number of the leaf, or -1 with errno; EAGAIN: all are in use.
  */
-void pool_give(struct leaf_pool *p, const struct group_set *s, int leaf, bool left, bool reusable);
+int pool_take(struct leaf_pool *p, const struct group_set *s, unsigned user, unsigned *same);
+/* How a leaf is given back. */
+struct leaf_use {
+	bool left;        /* it has processes that run on; otherwise those that it still has are killed */
+	bool reusable;    /* it may serve another execution; otherwise it is removed */
+	bool killed;      /* leaf_kill() */
+	bool as_new;      /* leaf_is_as_new() */
+	uint64_t charged; /* how many bytes are charged to it; UINT64_MAX: unknown */
+};
+/* The use of which nothing is known, by a slot that was lost. */
+static const struct leaf_use leaf_use_lost = {.charged = UINT64_MAX};
+/* Takes a leaf back. */
+void pool_give(struct leaf_pool *p, const struct group_set *s, int leaf, const struct leaf_use *use);
 /* Kills the processes of a leaf that stays taken, without waiting for their end: its slot reaps them, and gives the leaf back. */
-void pool_kill(const struct leaf_pool *p, const struct group_set *s, int leaf);
+void pool_kill(struct leaf_pool *p, const struct group_set *s, int leaf);
+/* Does the same to all leaves. */
+void pool_kill_all(struct leaf_pool *p, const struct group_set *s);
 /*
  * Takes back the leaves whose last process has ended since it was left, and kills the processes of those that use more than `kernel_bytes` of the
  * kernel's memory, or more page tables than `walkable_bytes`: no slot watches them (supervise/limits.c). `walkable` measures page tables of the first
@@ -96,7 +112,7 @@ int pool_check_left(struct leaf_pool *p, const struct group_set *s, uint64_t ker
  * Stops or continues the processes of each leaf that has or may have some, so that a leaf that is taken later is not stopped. Returns whether the
  * kernel says so within `timeout_ms`; a group above them that is stopped makes no difference to that.
  */
-bool pool_freeze(const struct leaf_pool *p, const struct group_set *s, bool frozen, int timeout_ms);
+bool pool_freeze(struct leaf_pool *p, const struct group_set *s, bool frozen, int timeout_ms);
 /* Writes the name of a leaf of the pool. */
 void pool_name(int leaf, char name[16]);
 

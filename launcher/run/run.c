@@ -247,7 +247,10 @@ static int renew_peak(struct run *run, uint64_t *base, uint64_t *now)
 static int read_base(struct run *run, struct failure *f)
 {
 	static const enum fact counted[] = {FACT_MEMORY_HITS, FACT_OOM_EVENTS, FACT_OOM_KILLS, FACT_PIDS_REFUSED, FACT_KERNEL_NOW};
-	uint64_t peak, base, now;
+	uint64_t peak, base, now, earlier;
+	/* The eventfd can have reported that the sandbox was out of memory while the leaf served nobody. */
+	if (run->leaf->oom_event >= 0 && read(run->leaf->oom_event, &earlier, sizeof earlier) < 0 && errno != EAGAIN)
+		return fail(f, "cgroup", "events before the step");
 	int renewed = renew_peak(run, &base, &now);
 	if (renewed < 0)
 		return fail(f, "cgroup", "memory before the step");
@@ -487,9 +490,10 @@ int run_start(struct run *run, struct failure *f)
 
 void run_kill(struct run *run)
 {
-	if (run->box->attached)
-		leaf_kill(run->leaf);
-	else
+	uint64_t populated;
+	if (run->box->attached && (run_read(run, FACT_POPULATED, &populated) < 0 || populated))
+		leaf_kill(run->leaf); /* an empty leaf stays fit for the next run */
+	else if (!run->box->attached)
 		box_kill(run->box); /* this is the only run in its box */
 	/* The program is in the pid namespace of the box, so this kill has an effect only if the kernel made no namespace (controls.c). */
 	if (run->program_fd >= 0)
@@ -544,8 +548,6 @@ static void release_leaf(const struct slot *s, struct run *run, struct teardown 
 		signals_take(s->launcher->signal_map, run->leaf->id, &unused);
 	if (run->leaf->kind == LEAF_OF_RUN)
 		leaf_release(g, run->leaf, teardown_leftover, t);
-	else
-		leaf_close(g, run->leaf);
 }
 
 void run_destroy(const struct slot *s, struct run *run, struct teardown *t)

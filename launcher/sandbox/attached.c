@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "cgroup/sandboxes.h"
 #include "clock.h"
 #include "descriptors.h"
 #include "sandbox/sandbox.h"
@@ -30,8 +31,8 @@ struct attached_slot {
 	struct groups groups;
 	struct run run;
 	int connection, holder;
+	int leaf; /* whose groups are open in the run lane, because the next step often has the same leaf; -1: none yet */
 	char token[TOKEN_BYTES + 1]; /* of the sandbox; empty: there was no STEP yet */
-	bool paused;        /* as the holder said last */
 	struct queue out;
 	struct area body;
 	struct request request;
@@ -60,7 +61,7 @@ static int connect_holder(const struct launcher *l, const char *token)
 	return -1;
 }
 
-/* Waits for a message of this kind, and notes what else the holder says. Returns -1 with errno if the sandbox ends. */
+/* Waits for a message of this kind. Others concern only a step that runs. Returns -1 with errno if the sandbox ends. */
 static int await_message(struct attached_slot *a, enum held_kind kind, struct held_message *m, struct held_descriptors *d)
 {
 	for (;;) {
@@ -73,7 +74,6 @@ static int await_message(struct attached_slot *a, enum held_kind kind, struct he
 		}
 		if (m->kind == kind)
 			return 0;
-		a->paused = m->kind == HELD_PAUSED;
 	}
 }
 
@@ -84,7 +84,9 @@ static int on_holder(void *context, int holder)
 	struct held_message m;
 	if (held_receive(holder, &m, NULL) < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -1;
+	const struct held_message started = {.kind = HELD_STARTED};
 	switch (m.kind) {
+	case HELD_ASK: held_send(holder, &started, NULL); return 0; /* the step was started, or there is none any more */
 	case HELD_PAUSED: return HOLDER_PAUSED;
 	case HELD_RESUMED: return HOLDER_RESUMED;
 	case HELD_ENDS: return HOLDER_ENDS;
@@ -93,9 +95,14 @@ static int on_holder(void *context, int holder)
 	}
 }
 
-static void give_back(struct attached_slot *a, int leaf, bool left, bool reusable)
+static void give_back(struct attached_slot *a, int number, bool left, bool reusable)
 {
-	struct held_message m = {.kind = HELD_GIVE, .leaf = leaf, .left = left, .reusable = reusable};
+	const struct leaf *leaf = &a->slot.run_lane[0].leaf;
+	struct held_message m = {
+		.kind = HELD_GIVE, .leaf = number, .left = left, .reusable = reusable, .killed = leaf->killed, .as_new = reusable && !left && leaf_is_as_new(&a->groups, leaf),
+	};
+	if (leaf_read(&a->groups, leaf, FACT_MEMORY_NOW, &m.charged) < 0)
+		m.charged = UINT64_MAX;
 	held_send(a->holder, &m, NULL); /* if it fails, the sandbox ends */
 }
 
@@ -121,6 +128,8 @@ static int attach(struct attached_slot *a, const char *token, struct failure *f)
 		.built = true, .attached = true, .groups = &a->groups, .lane = lane, .init = m.init, .init_fd = d.init, .mount_ns = -1, .lifeline = -1,
 		.work = -1, .terminals = d.terminals,
 	};
+	leaf_name(&a->slot.run_lane[0].leaf, LEAF_OF_HOLDER, "");
+	a->leaf = -1;
 	snprintf(a->token, sizeof a->token, "%s", token);
 	return 0;
 }
@@ -153,6 +162,20 @@ static void attribute(struct failure *f)
 			f->step = "sandbox";
 }
 
+/* Lets the run lane have this leaf. What is open of the groups that the slot has had before stays open: to open them costs as much as to start a program. */
+static void use_leaf(struct attached_slot *a, int number, unsigned same)
+{
+	struct leaf *leaf = &a->slot.run_lane[0].leaf;
+	char name[16];
+	leaf_close_all_but(&a->groups, leaf, number == a->leaf ? same : 0);
+	leaf->frozen = leaf->killed = false;
+	if (number != a->leaf) {
+		pool_name(number, name);
+		leaf_name(leaf, LEAF_OF_HOLDER, name);
+	}
+	a->leaf = number;
+}
+
 /* Builds the run of a step in a leaf of the sandbox. Returns the number of the leaf, or -1 with the failure. */
 static int build_run(struct attached_slot *a, const struct request *r, struct failure *f)
 {
@@ -160,13 +183,11 @@ static int build_run(struct attached_slot *a, const struct request *r, struct fa
 	for (int tries = 0; tries < LEAVES_TRIED; tries++) {
 		struct held_message take = {.kind = HELD_TAKE, .while_frozen = r->number[KEY_WHILE_FROZEN] != 0}, m;
 		struct teardown t = {.reaped = true};
-		char name[16];
 		if (held_send(a->holder, &take, NULL) < 0 || await_message(a, HELD_LEAF, &m, NULL) < 0)
 			return fail_with(f, ECONNRESET, "sandbox", "has ended");
 		if (m.err || m.leaf < 0)
 			return fail_with(f, m.err, "sandbox", m.err == EBUSY ? "is paused" : m.err == ENOTSUP ? "is not frozen" : "no leaf for the step");
-		snprintf(name, sizeof name, "e%d", m.leaf);
-		leaf_name(&a->slot.run_lane[0].leaf, LEAF_OF_HOLDER, name);
+		use_leaf(a, m.leaf, m.same);
 		*f = (struct failure){0};
 		if (run_build_attached(&a->slot, &a->run, &a->box, r->number[KEY_LIVE_STDIN], size.rows ? &size : NULL, f) == 0)
 			return m.leaf;
@@ -180,13 +201,6 @@ static int build_run(struct attached_slot *a, const struct request *r, struct fa
 		}
 	}
 	return -1;
-}
-
-static void on_start(void *context)
-{
-	struct attached_slot *a = context;
-	struct held_message m = {.kind = HELD_STARTED};
-	held_send(a->holder, &m, NULL);
 }
 
 /* Asks whether the step goes on without a client. */
@@ -217,12 +231,10 @@ static bool serve_step(struct attached_slot *a, const struct request *r)
 	run->leaves = r->number[KEY_LEAVE_PROCESSES];
 	struct client client = {
 		.connection = a->connection, .holder = a->holder, .on_holder = on_holder, .out = &a->out,
-		.input = r->number[KEY_LIVE_STDIN] ? &a->input : NULL, .stopping = &slot_stopping, .on_start = on_start, .context = a,
+		.input = r->number[KEY_LIVE_STDIN] ? &a->input : NULL, .stopping = &slot_stopping, .context = a,
 		.on_left = r->number[KEY_LEAVE_PROCESSES] && !r->number[KEY_PACED] ? on_left : NULL,
 	};
 	supervise(&a->slot, &run, 1, &client);
-	if (run->outcome.failure.step)
-		on_start(a); /* the program may not have been started */
 	outcome_report(run, &a->out);
 	queue_flush(&a->out, a->connection); /* nobody gets the report of a step that has stayed */
 	bool left = run->outcome.processes_left > 0;

@@ -54,7 +54,8 @@ struct attached {
 	bool ends;   /* it was told to end, because its client is no longer that of the sandbox */
 	uint64_t left_ns; /* when its client left a step that may go on; 0: it has not, or that is decided */
 	int leaf;    /* which it has; -1: none */
-	bool starts; /* it has taken a leaf and not said yet that its program has started */
+	unsigned user; /* its number among all that have ever come, from 1 on */
+	bool starts; /* it has a leaf, and has not said yet that its program has started */
 };
 
 /* The state of a holder, in memory that no process of the sandbox inherits. */
@@ -77,6 +78,7 @@ struct holder {
 	int left;            /* leaves with processes that were left, at the last check */
 	uint64_t left_check_at; /* when the next check is due */
 	unsigned clients; /* how many have replaced the first one */
+	unsigned users; /* how many attached slots have come */
 	uint64_t shared_locks, lock_check_at; /* for locks_exceeded(); when the next check is due */
 	bool paused, lost;   /* `lost`: the init of the sandbox has ended, or its programs cannot be stopped without a client */
 	bool frozen;         /* between FREEZE and THAW: the leaves are stopped one by one, so that another one can run */
@@ -206,7 +208,8 @@ static int prove_controls(struct holder *h, struct failure *f)
 {
 	char name[16];
 	struct teardown t = {.reaped = true};
-	int leaf = pool_take(&h->pool, &h->groups);
+	unsigned unused;
+	int leaf = pool_take(&h->pool, &h->groups, 0, &unused);
 	if (leaf < 0)
 		return fail(f, "cgroup", "leaf of an execution");
 	pool_name(leaf, name);
@@ -216,7 +219,9 @@ static int prove_controls(struct holder *h, struct failure *f)
 	run_end(&h->run, &t);
 	run_destroy(&h->slot, &h->run, &t);
 	h->box.attached = false;
-	pool_give(&h->pool, &h->groups, leaf, false, !h->run.leaf_unfit);
+	const struct leaf_use use = {.reusable = !h->run.leaf_unfit, .killed = true, .charged = UINT64_MAX};
+	leaf_close(&h->groups.below, &h->slot.run_lane[0].leaf);
+	pool_give(&h->pool, &h->groups, leaf, &use);
 	return done;
 }
 
@@ -297,7 +302,7 @@ static void accept_slot(struct holder *h)
 		close(socket);
 		return;
 	}
-	h->attached[free_place] = (struct attached){.socket = socket, .leaf = -1};
+	h->attached[free_place] = (struct attached){.socket = socket, .leaf = -1, .user = ++h->users};
 }
 
 static int joined_slots(const struct holder *h)
@@ -308,11 +313,11 @@ static int joined_slots(const struct holder *h)
 	return joined;
 }
 
-/* Takes a leaf back from an attached slot. If the slot was lost, its processes are killed, and what the leaf has counted is not known. */
-static void take_back(struct holder *h, struct attached *a, bool left, bool reusable)
+/* Takes a leaf back from an attached slot. */
+static void take_back(struct holder *h, struct attached *a, const struct leaf_use *use)
 {
 	if (a->leaf >= 0)
-		pool_give(&h->pool, &h->groups, a->leaf, left, reusable);
+		pool_give(&h->pool, &h->groups, a->leaf, use);
 	a->leaf = -1;
 	a->starts = false;
 }
@@ -328,7 +333,7 @@ static void end_slot(struct holder *h, struct attached *a)
 static void drop_slot(struct holder *h, struct attached *a)
 {
 	close_fd(&a->socket);
-	take_back(h, a, false, false);
+	take_back(h, a, &leaf_use_lost); /* kills its processes; what the leaf has counted is not known */
 }
 
 /* Covers what has appeared in /proc since the last look. Returns -1 with errno if something stays uncovered. */
@@ -407,7 +412,7 @@ static uint64_t check_locks(struct holder *h, bool at_once)
 	uint64_t now = now_ns();
 	if (at_once || now >= h->lock_check_at) {
 		if (locks_exceeded(locks, &h->groups, &h->shared_locks))
-			sandbox_kill(&h->groups);
+			pool_kill_all(&h->pool, &h->groups);
 		h->lock_check_at = now + LOCK_CHECK_MS * 1000000ull;
 	}
 	return h->lock_check_at;
@@ -427,7 +432,7 @@ static void give_leaf(struct holder *h, struct attached *a, bool while_frozen)
 		answer.err = EBUSY;
 	else if (a->leaf >= 0)
 		answer.err = EINVAL;
-	else if (keep_proc_covered(h) < 0 || (answer.leaf = pool_take(&h->pool, &h->groups)) < 0)
+	else if (keep_proc_covered(h) < 0 || (answer.leaf = pool_take(&h->pool, &h->groups, a->user, &answer.same)) < 0)
 		answer.err = errno;
 	a->leaf = answer.leaf;
 	a->starts = answer.leaf >= 0;
@@ -458,15 +463,22 @@ static void serve_slot(struct holder *h, struct attached *a)
 	case HELD_LEFT: a->left_ns = now_ns(); break;
 	case HELD_GIVE:
 		h->left_check_at = 0;
-		take_back(h, a, m.left, m.reusable);
+		take_back(h, a, &(struct leaf_use){.left = m.left, .reusable = m.reusable, .killed = m.killed, .as_new = m.as_new, .charged = m.charged});
 		break;
 	default: drop_slot(h, a);
 	}
 }
 
-/* Serves messages of attached slots until none of them starts a program, because a stopped group would keep it from becoming ready. */
+/*
+ * Asks the attached slots that have a leaf, and serves their messages until none of them starts a program, because a stopped group would keep it from becoming
+ * ready. Only here is the holder told of a start, because each message wakes it.
+ */
 static void await_starts(struct holder *h)
 {
+	const struct held_message ask = {.kind = HELD_ASK};
+	for (int i = 0; i < PLACES_MAX; i++)
+		if (h->attached[i].starts && held_send(h->attached[i].socket, &ask, NULL) < 0)
+			drop_slot(h, &h->attached[i]);
 	uint64_t deadline = now_ns() + STARTS_TIMEOUT_MS * 1000000ull;
 	for (;;) {
 		struct pollfd on[PLACES_MAX];

@@ -29,7 +29,8 @@ enum held_kind {
 	HELD_LEAF,     /* from the holder: the leaf for an execution, or, with `err`, that there is none */
 	HELD_PAUSED, HELD_RESUMED, /* from the holder */
 	HELD_TAKE,     /* from the attached slot: asks for a leaf */
-	HELD_STARTED,  /* from the attached slot: the program in the leaf was started, or will not be */
+	HELD_ASK,      /* from the holder: whether the program in the leaf was started, because it will stop everything */
+	HELD_STARTED,  /* the answer of the attached slot, as soon as that is so; a HELD_GIVE answers as well */
 	HELD_GIVE,     /* from the attached slot: it no longer uses the leaf */
 	HELD_LEFT,     /* from the attached slot: its client has left a step that may go on */
 	HELD_STAY,     /* the answer of the holder: its client has left as well, so the step goes on; or */
@@ -42,10 +43,14 @@ enum held_kind {
 struct held_message {
 	uint32_t kind;
 	int32_t leaf;      /* HELD_LEAF, HELD_GIVE */
+	uint32_t same;     /* HELD_LEAF: in which trees the group is the one that the slot had before, in whose place it was not made anew: bits by enum tree */
 	int32_t err;       /* HELD_LEAF, HELD_REJOINED: the errno if there is no leaf, or if the connection is not taken; otherwise 0 */
 	uint32_t number;   /* HELD_REJOIN: of the attached slot, HELD_STAY: of the holder, among all processes that serve connections */
 	uint32_t left;     /* HELD_GIVE: the leaf has processes that run on */
 	uint32_t reusable; /* HELD_GIVE: the leaf may serve another execution */
+	uint32_t killed;   /* HELD_GIVE: its processes were killed together (leaf_kill()) */
+	uint32_t as_new;   /* HELD_GIVE: the leaf is empty, and no group of it has to be made anew (leaf_is_as_new()) */
+	uint64_t charged;  /* HELD_GIVE: the bytes that are charged to the leaf; UINT64_MAX: unknown */
 	uint32_t while_frozen; /* HELD_TAKE: for a step that runs while all other processes of the sandbox are stopped */
 	uid_t uid;         /* HELD_BOX: of the programs */
 	pid_t init;        /* HELD_BOX */

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { HELD_CONTROLS, SANDBOX_OPTIONAL_CONTROLS } from "../../../src/domain/controls.ts";
-import { SandboxesFullError } from "../../../src/sandbox/held-sandbox.ts";
+import { type AttachedSlot, SandboxesFullError } from "../../../src/sandbox/held-sandbox.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { eventually, groupsOf, tracesLeft } from "../../support/launcher/machine.ts";
 import { execution, hold, output, REMOVED, SANDBOX } from "../../support/launcher/sandbox.ts";
@@ -116,6 +116,43 @@ describe("a sandbox", () => {
     }
     /* Other tests of the machine make groups as well, but not one for each of many executions. */
     assert.ok(memoryGroups() - before < Math.min(count / 4, 500), `${memoryGroups() - before} more groups`);
+    assert.deepEqual(await box.end(), REMOVED);
+  });
+
+  test("makes the groups of a leaf anew where their counters are those of an earlier execution, or where it was killed", async () => {
+    const box = await hold(launcher);
+    const [slot, other] = [await box.attach(), await box.attach()];
+    const leaves = () =>
+      groupsOf(launcher)
+        .filter((path) => /\/e\d+$/.test(path))
+        .map((path) => `${path} ${statSync(path).ino}`)
+        .sort();
+    const ran = async (by: AttachedSlot, command: string | string[]) => {
+      const report = await by.run(execution(command));
+      assert.deepEqual([report.exitCode, report.controlsMissing], [0, []]);
+      return report;
+    };
+    await ran(slot, ["true"]);
+    const first = leaves();
+    for (const by of [slot, slot, other, slot]) {
+      const { processPeak, forksRefused } = await ran(by, ["true"]);
+      assert.ok(processPeak === null || processPeak === 1);
+      assert.equal(forksRefused, 0);
+    }
+    assert.deepEqual(leaves(), first);
+
+    const { processPeak } = await ran(slot, "(exit 0) & (exit 0) & wait");
+    assert.ok(processPeak === null || processPeak > 1);
+    const after = await ran(slot, ["true"]);
+    if (box.hello.backend === "cgroup_hybrid") {
+      assert.equal(after.processPeak, 1);
+      assert.notDeepEqual(leaves(), first);
+    }
+
+    // A process that is born in a group that was killed is killed as well, by some kernels.
+    const killed = await slot.run(execution("sleep 60", { limits: { wallMs: 300 } }));
+    assert.equal(killed.killReason, "wall");
+    for (const by of [slot, other]) await ran(by, ["true"]);
     assert.deepEqual(await box.end(), REMOVED);
   });
 
