@@ -123,15 +123,15 @@ static int make_memory_file(void)
 	return (int)syscall(__NR_memfd_create, "stdin", 3u /* CLOEXEC, ALLOW_SEALING */);
 }
 
-static int make_descriptors(const struct slot *s, struct run *run, struct program_args *args, bool piped, const struct terminal_size *size, struct failure *f)
+static int make_descriptors(const struct slot *s, struct run *run, struct program_args *args, enum run_input input, const struct terminal_size *size, struct failure *f)
 {
 	uid_t uid = run->box->lane->uid;
 	if (size && make_terminal(run, args, *size, f) < 0)
 		return -1;
-	const bool attached = run->box->attached;
+	const bool attached = run->box->attached, piped = input == INPUT_PIPED;
 	if (!size && !piped) {
 		args->stdin_fd = run->stdin_fd = make_memory_file();
-		if (attached)
+		if (attached && input == INPUT_FILE)
 			args->source_fd = run->stdin_fd = make_memory_file();
 	} else if (!size && make_pipe(&args->stdin_fd, &run->in_fd, 1, attached ? SANDBOX_INPUT_PIPE_BYTES : INPUT_PIPE_BYTES, uid) < 0) {
 		return fail(f, "box", "pipe of the input");
@@ -271,7 +271,7 @@ static int read_base(struct run *run, struct failure *f)
 	return 0;
 }
 
-static int build(const struct slot *s, struct run *run, struct program_args *args, bool piped, const struct terminal_size *size, struct failure *f)
+static int build(const struct slot *s, struct run *run, struct program_args *args, enum run_input input, const struct terminal_size *size, struct failure *f)
 {
 	const struct launcher *l = s->launcher;
 	if (leaf_make(run->box->groups, run->leaf, f) < 0)
@@ -280,14 +280,14 @@ static int build(const struct slot *s, struct run *run, struct program_args *arg
 		return -1;
 	if (l->signal_map >= 0 && signals_watch(l->signal_map, run->leaf->id, s->number) < 0)
 		return fail(f, "bpf", "watch the box");
-	if (make_descriptors(s, run, args, piped, size, f) < 0 || start_child(s, run, args, f) < 0)
+	if (make_descriptors(s, run, args, input, size, f) < 0 || start_child(s, run, args, f) < 0)
 		return -1;
 	controls_read(s, run);
 	read_baseline(run);
 	return 0;
 }
 
-static int build_on_lane(struct slot *s, struct run *run, struct box *b, bool piped, const struct terminal_size *size, struct failure *f)
+static int build_on_lane(struct slot *s, struct run *run, struct box *b, enum run_input input, const struct terminal_size *size, struct failure *f)
 {
 	struct program_args args = {.stdin_fd = -1, .source_fd = -1, .out_fd = -1, .err_fd = -1};
 	*run = (struct run){
@@ -300,7 +300,7 @@ static int build_on_lane(struct slot *s, struct run *run, struct box *b, bool pi
 		return fail_with(f, EBUSY, "box", "no free run lane");
 	run->leaf = &run->lane->leaf;
 	run->exec_args = run->lane->exec_args;
-	int done = build(s, run, &args, piped, size, f);
+	int done = build(s, run, &args, input, size, f);
 	if (args.stdin_fd != run->stdin_fd)
 		close_fd(&args.stdin_fd);
 	close_fd(&args.out_fd);
@@ -310,12 +310,12 @@ static int build_on_lane(struct slot *s, struct run *run, struct box *b, bool pi
 
 int run_build(struct slot *s, struct run *run, struct box *b, bool piped, struct failure *f)
 {
-	return build_on_lane(s, run, b, piped, NULL, f);
+	return build_on_lane(s, run, b, piped ? INPUT_PIPED : INPUT_FILE, NULL, f);
 }
 
-int run_build_attached(struct slot *s, struct run *run, struct box *b, bool piped, const struct terminal_size *size, struct failure *f)
+int run_build_attached(struct slot *s, struct run *run, struct box *b, enum run_input input, const struct terminal_size *size, struct failure *f)
 {
-	return build_on_lane(s, run, b, piped, size, f);
+	return build_on_lane(s, run, b, input, size, f);
 }
 
 int build_box_and_run(struct slot *s, struct box *b, struct run *run, const struct shape *shape, bool piped, struct failure *f)
@@ -464,7 +464,7 @@ int run_prepare(struct run *run, struct failure *f)
 {
 	const struct request *r = run->request;
 	if ((!run->runtime && pass_request(run, r, false, f) < 0) ||
-	    (run->stdin_fd >= 0 && write_stdin(run->stdin_fd, r->stdin_data, run->box->attached, f) < 0))
+	    (run->stdin_fd >= 0 && write_stdin(run->stdin_fd, r->stdin_data, run->box->attached && r->stdin_data.size, f) < 0))
 		return -1;
 	if (r->number[KEY_KEEP_WORK]) {
 		int64_t bytes = work_bytes(run->box, f);

@@ -99,15 +99,17 @@ struct run {
  * Returns -1 with the failure, after which the caller ends and destroys what was built.
  */
 int run_build(struct slot *s, struct run *run, struct box *b, bool piped, struct failure *f);
+/* The standard input of a program: a file without content, a file, or a pipe from the slot. */
+enum run_input { INPUT_EMPTY, INPUT_FILE, INPUT_PIPED };
 /* The size of a terminal. */
 struct terminal_size {
 	uint16_t rows, columns;
 };
 /*
- * Parks a program in a sandbox, in the leaf whose name the run lane has. It has a terminal if `size` is not NULL. Otherwise the same holds
- * as for run_build().
+ * Parks a program in a sandbox, in the leaf whose name the run lane has. It has a terminal if `size` is not NULL, and otherwise an `input`. Apart from that, the
+ * same holds as for run_build().
  */
-int run_build_attached(struct slot *s, struct run *run, struct box *b, bool piped, const struct terminal_size *size, struct failure *f);
+int run_build_attached(struct slot *s, struct run *run, struct box *b, enum run_input input, const struct terminal_size *size, struct failure *f);
 /* Gives the terminal of the run another size. */
 void run_resize(const struct run *run, struct terminal_size size);
 /* Kills all processes of the run, and does not wait for their end. */

@@ -180,6 +180,7 @@ static void use_leaf(struct attached_slot *a, int number, unsigned same)
 static int build_run(struct attached_slot *a, const struct request *r, struct failure *f)
 {
 	struct terminal_size size = {(uint16_t)r->number[KEY_ROWS], (uint16_t)r->number[KEY_COLUMNS]};
+	const enum run_input input = r->number[KEY_LIVE_STDIN] ? INPUT_PIPED : r->stdin_data.size ? INPUT_FILE : INPUT_EMPTY;
 	for (int tries = 0; tries < LEAVES_TRIED; tries++) {
 		struct held_message take = {.kind = HELD_TAKE, .while_frozen = r->number[KEY_WHILE_FROZEN] != 0}, m;
 		struct teardown t = {.reaped = true};
@@ -189,7 +190,7 @@ static int build_run(struct attached_slot *a, const struct request *r, struct fa
 			return fail_with(f, m.err, "sandbox", m.err == EBUSY ? "is paused" : m.err == ENOTSUP ? "is not frozen" : "no leaf for the step");
 		use_leaf(a, m.leaf, m.same);
 		*f = (struct failure){0};
-		if (run_build_attached(&a->slot, &a->run, &a->box, r->number[KEY_LIVE_STDIN], size.rows ? &size : NULL, f) == 0)
+		if (run_build_attached(&a->slot, &a->run, &a->box, input, size.rows ? &size : NULL, f) == 0)
 			return m.leaf;
 		bool unfit = a->run.leaf_unfit;
 		run_end(&a->run, &t);

@@ -215,7 +215,7 @@ static int prove_controls(struct holder *h, struct failure *f)
 	pool_name(leaf, name);
 	leaf_name(&h->slot.run_lane[0].leaf, LEAF_OF_HOLDER, name);
 	h->box.attached = true; /* the end of the run must not end the sandbox */
-	int done = run_build_attached(&h->slot, &h->run, &h->box, false, NULL, f);
+	int done = run_build_attached(&h->slot, &h->run, &h->box, INPUT_EMPTY, NULL, f);
 	run_end(&h->run, &t);
 	run_destroy(&h->slot, &h->run, &t);
 	h->box.attached = false;
