@@ -246,17 +246,33 @@ static int open_programs(struct loopback *l, const struct maps *m, struct failur
 	return trace_destruction(m, f) < 0 ? -1 : trace_destruction(m, f);
 }
 
+/*
+ * Opens a /proc that is mounted nowhere: that of the host can be read-only, as in a container. All holders use the same one, because to make one and to end it
+ * takes as long as to make a namespace. Its files of the network are those of the namespace of who opens them.
+ */
+static int open_settings(struct failure *f)
+{
+	enum { CREATE = 6, CLOSE_ON_EXEC = 1, ATTRIBUTES = 0xe /* no set-uid, no devices, no programs */ };
+	int configured = (int)syscall(__NR_fsopen, "proc", CLOSE_ON_EXEC), proc = -1;
+	if (configured >= 0 && syscall(__NR_fsconfig, configured, CREATE, NULL, NULL, 0) == 0)
+		proc = (int)syscall(__NR_fsmount, configured, CLOSE_ON_EXEC, ATTRIBUTES);
+	int err = errno;
+	if (configured >= 0)
+		close(configured);
+	return proc < 0 ? fail_with(f, err, "network", "/proc for settings") : proc;
+}
+
 int loopback_open(struct loopback *l, unsigned sandboxes, struct failure *f)
 {
 	struct maps m = {-1, -1, -1};
-	l->counts = -1;
+	l->counts = l->settings = -1;
 	for (int i = 0; i < LOOPBACK_PROGRAMS; i++)
 		l->program[i] = -1;
 	if (is_before_6_1())
 		return fail_with(f, ENOSYS, "bpf", "the kernel is older than 6.1");
 	if (!(l->datagram_bytes = datagram_bytes()))
 		return fail(f, "network", "sizes of buffers");
-	if (open_maps(&m, sandboxes ? sandboxes : 1, f) == 0 && open_programs(l, &m, f) >= 0) {
+	if (open_maps(&m, sandboxes ? sandboxes : 1, f) == 0 && open_programs(l, &m, f) >= 0 && (l->settings = open_settings(f)) >= 0) {
 		l->group = m.group;
 		l->counts = m.counts;
 		close(m.ends);
@@ -273,19 +289,6 @@ int loopback_open(struct loopback *l, unsigned sandboxes, struct failure *f)
 }
 
 /* ---- one sandbox ---- */
-
-/* Opens a /proc that is mounted nowhere: that of the host can be read-only, as in a container. */
-static int open_settings(struct failure *f)
-{
-	enum { CREATE = 6, CLOSE_ON_EXEC = 1, ATTRIBUTES = 0xe /* no set-uid, no devices, no programs */ };
-	int configured = (int)syscall(__NR_fsopen, "proc", CLOSE_ON_EXEC), proc = -1;
-	if (configured >= 0 && syscall(__NR_fsconfig, configured, CREATE, NULL, NULL, 0) == 0)
-		proc = (int)syscall(__NR_fsmount, configured, CLOSE_ON_EXEC, ATTRIBUTES);
-	int err = errno;
-	if (configured >= 0)
-		close(configured);
-	return proc < 0 ? fail_with(f, err, "network", "/proc for settings") : proc;
-}
 
 static int write_setting(int proc, const char *name, const char *value, bool needed, struct failure *f)
 {
@@ -314,7 +317,7 @@ static int raise_interface(struct failure *f)
 	return done ? 0 : fail_with(f, err, "network", "loopback interface");
 }
 
-int loopback_enable(struct failure *f)
+int loopback_enable(const struct loopback *l, struct failure *f)
 {
 	static const char buffers[] = "4096 65536 65536", backlog[] = "128", time_waits[] = "256";
 	_Static_assert(LOOPBACK_BUFFER_BYTES == 65536 && LOOPBACK_BACKLOG == 128 && LOOPBACK_TIME_WAITS == 256, "as in the texts");
@@ -331,12 +334,10 @@ int loopback_enable(struct failure *f)
 		{"ipv4/icmp_echo_ignore_broadcasts", "1", true}, {"ipv4/ip_unprivileged_port_start", "0", true},
 		{"ipv6/conf/lo/accept_ra", "0", false}, {"ipv6/conf/lo/autoconf", "0", false},
 	};
-	int proc = open_settings(f), done = proc < 0 ? -1 : 0;
-	for (size_t i = 0; done == 0 && i < sizeof settings / sizeof *settings; i++)
-		done = write_setting(proc, settings[i].name, settings[i].value, settings[i].needed, f);
-	if (proc >= 0)
-		close(proc);
-	return done < 0 ? -1 : raise_interface(f);
+	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+		if (write_setting(l->settings, settings[i].name, settings[i].value, settings[i].needed, f) < 0)
+			return -1;
+	return raise_interface(f);
 }
 
 static int group_id(const struct group_set *sandbox, uint64_t *id)

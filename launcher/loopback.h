@@ -41,6 +41,7 @@ enum { LOOPBACK_PROGRAMS = 5 };
 struct loopback {
 	int counts; /* the map of struct loopback_counts by the number of a group; -1: there is none, so sandboxes have no such sockets */
 	int group;  /* storage of a group, in which a program finds that number */
+	int settings; /* a /proc that is mounted nowhere, by which holders set what their namespace of the network has */
 	uint64_t datagram_bytes; /* what a socket of UDP may hold: the machine's default of both buffers */
 	int program[LOOPBACK_PROGRAMS];
 };
@@ -51,7 +52,7 @@ int loopback_open(struct loopback *l, unsigned sandboxes, struct failure *f);
  * Lets the calling process's network namespace have the addresses 127.0.0.0/8 and ::1, and small buffers. Returns -1 with the failure. It needs
  * CAP_NET_ADMIN and CAP_SYS_ADMIN.
  */
-int loopback_enable(struct failure *f);
+int loopback_enable(const struct loopback *l, struct failure *f);
 /*
  * Attaches the programs to the group of a sandbox, until that is removed. The limits follow from its memory limit, so that TCP holds at most a sixteenth
  * of that, and UDP a 32nd.

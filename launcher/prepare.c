@@ -104,7 +104,7 @@ void init_launcher(struct launcher *l, const char *instance, uid_t uid_base, uns
 	name_launcher(l);
 	l->uid_base = uid_base;
 	l->slots = slots;
-	l->signal_map = l->loopback.counts = l->locks.sandboxes = -1;
+	l->signal_map = l->loopback.counts = l->loopback.settings = l->locks.sandboxes = -1;
 	l->sockets = -1;
 	l->disks = disks_none();
 	l->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "descriptors.h"
 #include "sandbox/sandbox.h"
 #include "signals.h"
 #include "slot/slot.h"
@@ -216,8 +217,10 @@ static _Noreturn void become_slot(struct launcher *l, const struct slot_process 
 	for (unsigned i = 0; i < process_count; i++)
 		if (processes[i].connection >= 0)
 			close(processes[i].connection);
-	if (kind->what != HOLDERS)
+	if (kind->what != HOLDERS) {
 		disks_close(&l->disks);
+		close_fd(&l->loopback.settings);
+	}
 	switch (kind->what) {
 	case HOLDERS: _exit(holder_serve(l, number, number - kind->first, token, connection, launcher));
 	case ATTACHED_SLOTS: _exit(attached_serve(l, number, connection, launcher));
@@ -395,10 +398,10 @@ static bool sweep_dead_slots(struct launcher *l, struct slot_process *processes,
 		snprintf(prefix, sizeof prefix, "s%u-", i);
 		if (l->signal_map >= 0)
 			signals_drop_owner(l->signal_map, i);
-		int left = groups_sweep(&l->groups, prefix, SWEEP_TIMEOUT_MS);
-		if (i >= kinds[ATTACHED_SLOTS].first && i < kinds[ATTACHED_SLOTS].first + kinds[ATTACHED_SLOTS].count)
-			left += groups_sweep(&l->sandboxes.below, prefix, SWEEP_TIMEOUT_MS);
 		char *token = token_of(kinds, i);
+		/* To look for all groups of a slot takes longer the more groups there are. In a sandbox, the groups of runs have no name of a slot. */
+		int left = i < kinds[HOLDERS].first ? groups_sweep(&l->groups, prefix, SWEEP_TIMEOUT_MS)
+						    : groups_leave(i < kinds[ATTACHED_SLOTS].first ? &l->groups : &l->sandboxes.below, i);
 		if (token && token[0]) {
 			unlinkat(l->sockets, token, 0);
 			if (l->locks.sandboxes >= 0)

@@ -409,15 +409,23 @@ static int slot_group(const struct groups *g, unsigned slot, const char *members
 
 int groups_join(const struct groups *g, unsigned slot, int *programs, struct failure *f)
 {
-	*programs = -1;
+	if (programs)
+		*programs = -1;
 	if (g->dir[TREE_CPU] < 0)
 		return 0;
 	int slot_tasks = slot_group(g, slot, "slot", f);
-	if (slot_tasks < 0 || (*programs = slot_group(g, slot, "box", f)) < 0)
+	if (slot_tasks < 0 || (programs && (*programs = slot_group(g, slot, "box", f)) < 0))
 		return -1;
 	bool joined = write(slot_tasks, "0", 1) == 1;
 	close(slot_tasks);
 	return joined ? 0 : fail(f, "cgroup", "enter s%u-slot in %s", slot, tree_name[TREE_CPU]);
+}
+
+bool groups_leave(const struct groups *g, unsigned slot)
+{
+	char name[16];
+	snprintf(name, sizeof name, "s%u-slot", slot);
+	return g->dir[TREE_CPU] >= 0 && sweep_group(g->dir[TREE_CPU], name, 0);
 }
 
 int groups_open(struct groups *g, const char *instance, struct failure *f)

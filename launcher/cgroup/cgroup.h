@@ -81,9 +81,11 @@ int groups_remove(const struct groups *g, const char *name);
 void groups_set_weight(const struct groups *g, unsigned programs);
 /*
  * On v1 with a cpu controller, moves the calling slot into its group of TREE_CPU, and opens `tasks` of the group for its programs in
- * `programs`. Otherwise `programs` receives -1.
+ * `programs`. Otherwise `programs` receives -1. It is NULL if the programs have another group, that of their sandbox.
  */
 int groups_join(const struct groups *g, unsigned slot, int *programs, struct failure *f);
+/* Removes the group of a dead slot whose programs have another group. Returns whether it is left; call it again then. */
+bool groups_leave(const struct groups *g, unsigned slot);
 const char *groups_backend(const struct groups *g);
 /* Whether the host has swap space; true if that is not known. */
 bool host_swaps(void);

@@ -330,13 +330,12 @@ int attached_serve(const struct launcher *l, unsigned number, int connection, pi
 	static struct area area;
 	struct attached_slot *a = area_of(&area, sizeof *a);
 	struct failure f = {0};
-	int unused;
 
 	if (begin_process(launcher) < 0)
 		return 1;
 	a->connection = connection;
 	a->holder = -1;
-	if (fix_descriptor_table(l, &a->connection, &f) < 0 || groups_join(&l->sandboxes.below, number, &unused, &f) < 0 ||
+	if (fix_descriptor_table(l, &a->connection, &f) < 0 || groups_join(&l->sandboxes.below, number, NULL, &f) < 0 ||
 	    slot_prepare_attached(&a->slot, l, number, &f) < 0) {
 		send_failed(&a->out, a->connection, &f);
 		return 1;

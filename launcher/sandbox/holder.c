@@ -258,7 +258,8 @@ static void send_held(struct holder *h)
 {
 	note_limit(h, CONTROL_memory_limit, FACT_MEMORY_LIMIT, h->limits.memory, 65535);
 	note_limit(h, CONTROL_process_limit, FACT_PIDS_LIMIT, h->limits.processes, 0);
-	if (sandbox_proc_uncovered(h->proc) != 0)
+	/* make_sandbox() has looked already; another client comes much later. */
+	if (h->clients && sandbox_proc_uncovered(h->proc) != 0)
 		control_note(&h->run, CONTROL_restricted_proc, "shows something of the machine");
 	queue_frame(&h->out, FRAME_HELD);
 	queue_text(&h->out, KEY_TOKEN, h->token);
@@ -979,8 +980,7 @@ int holder_serve(const struct launcher *l, unsigned number, unsigned holder, cha
 	h->groups.own.dir[TREE_UNIFIED] = -1;
 	for (int i = 0; i < PLACES_MAX; i++)
 		h->attached[i].socket = h->attached[i].leaf = -1;
-	int unused;
-	if (fix_descriptor_table(l, &h->connection, &f) < 0 || groups_join(&l->groups, number, &unused, &f) < 0 || slot_prepare_holder(&h->slot, l, number, holder, &f) < 0) {
+	if (fix_descriptor_table(l, &h->connection, &f) < 0 || groups_join(&l->groups, number, NULL, &f) < 0 || slot_prepare_holder(&h->slot, l, number, holder, &f) < 0) {
 		send_failed(&h->out, h->connection, &f);
 		return 1;
 	}

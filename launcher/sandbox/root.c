@@ -52,22 +52,28 @@ enum { COPY_BYTES = 512 * 1024, READ_BYTES = 4096, PROC_ENTRIES_MAX = 256, SHM_B
 
 /* ---- files ---- */
 
-/* Makes the directory part of the path below `base`. */
+/* Makes the directory part of the path below `base`, unless an earlier file has the same. */
 static int make_parents(const char *path, size_t base)
 {
+	static char last[256];
+	size_t length = (size_t)(strrchr(path, '/') - path);
+	if (length < sizeof last && !strncmp(path, last, length) && !last[length])
+		return 0;
 	char part[256];
 	for (const char *p = strchr(path + base + 1, '/'); p; p = strchr(p + 1, '/')) {
 		snprintf(part, sizeof part, "%.*s", (int)(p - path), path);
-		if (mkdir(part, 0755) < 0 ? errno != EEXIST : chmod(part, 0755) < 0)
+		if (mkdir(part, 0755) < 0 && errno != EEXIST)
 			return -1;
 	}
+	snprintf(last, sizeof last, "%.*s", (int)length, path);
 	return 0;
 }
 
+/* Nobody else can see the file yet, so it may have its mode at once. */
 static int write_whole(const char *path, const char *data, size_t size, mode_t mode, struct failure *f)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	bool done = fd >= 0 && write(fd, data, size) == (ssize_t)size && fchmod(fd, mode) == 0;
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
+	bool done = fd >= 0 && (!size || write(fd, data, size) == (ssize_t)size);
 	int err = errno;
 	if (fd >= 0)
 		close(fd);
@@ -96,7 +102,7 @@ static int make_file(const char *base, const char *name, mode_t mode, struct fai
 static int make_layer(const struct sandbox_root *root, struct failure *f)
 {
 	unsigned uid = root->uid;
-	if (mkdir(LAYER, 0755) < 0 || chmod(LAYER, 0755) < 0)
+	if (mkdir(LAYER, 0755) < 0)
 		return fail(f, "sandbox", LAYER);
 	if (make_file(LAYER, "etc/passwd", 0644, f,
 		      "root:x:0:0:root:/:/usr/sbin/nologin\nuser:x:%u:%u::/home/user:/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
@@ -142,8 +148,8 @@ static int make_changes(const struct sandbox_root *root, struct failure *f)
 					   : (int)syscall(__NR_move_mount, root->disk_mount, "", AT_FDCWD, CHANGES, FROM_EMPTY_PATH);
 	if (mounted < 0)
 		return fail(f, "mount", "files of the sandbox");
-	if (mkdir(CHANGES "/work", 0700) < 0 || mkdir(CHANGES "/upper", 0755) < 0 || chmod(CHANGES "/upper", 0755) < 0 ||
-	    mkdir(CHANGES "/upper/home", 0755) < 0 || mkdir(CHANGES "/upper/tmp", 01777) < 0 || chmod(CHANGES "/upper/tmp", 01777) < 0)
+	if (mkdir(CHANGES "/work", 0700) < 0 || mkdir(CHANGES "/upper", 0755) < 0 ||
+	    mkdir(CHANGES "/upper/home", 0755) < 0 || mkdir(CHANGES "/upper/tmp", 01777) < 0)
 		return fail(f, "sandbox", "directories");
 	for (size_t i = 0; i < sizeof opaque / sizeof *opaque; i++)
 		if (setxattr(opaque[i], "trusted.overlay.opaque", "y", 1, 0) < 0)
@@ -166,12 +172,14 @@ static bool is_own(const char *name)
 	return name[0] == '.' || name[strspn(name, "0123456789")] == 0;
 }
 
-/* Copies a file of the machine's /proc as it is now. */
-static int copy_fact(const char *from, const char *name, struct failure *f)
+/* Copies a file of the machine's /proc as it is now, or makes none if the machine has none and it is not `needed`. */
+static int copy_fact(const char *from, const char *name, bool needed, struct failure *f)
 {
 	char path[256];
-	char *data = malloc(COPY_BYTES);
 	int fd = open(from, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && !needed)
+		return 0;
+	char *data = malloc(COPY_BYTES);
 	size_t used = 0;
 	ssize_t n = 0;
 	/* For a file of /proc/sys, the kernel makes a buffer as large as the read, and clears it. */
@@ -197,7 +205,7 @@ static int make_links(const struct sandbox_root *root, struct failure *f)
 			return fail(f, "sandbox", "%s", at);
 	}
 	/* The holder writes through this mount, which ends with the old root; the sandbox has another one of the same files. */
-	if (mkdir(WRITTEN, 0755) < 0 || mkdir(FACTS "/fs", 0755) < 0 || chmod(FACTS "/fs", 0755) < 0 || mkdir(FACTS "/fs/sandbox", 0755) < 0)
+	if (mkdir(WRITTEN, 0755) < 0 || mkdir(FACTS "/fs", 0755) < 0 || mkdir(FACTS "/fs/sandbox", 0755) < 0)
 		return fail(f, "sandbox", WRITTEN);
 	return syscall(__NR_move_mount, root->proc_mount, "", AT_FDCWD, WRITTEN, FROM_EMPTY_PATH) < 0 ? fail(f, "mount", WRITTEN) : 0;
 }
@@ -215,7 +223,7 @@ static int make_sysctls(struct failure *f)
 		char from[64], name[64];
 		snprintf(from, sizeof from, "proc/sys/%s", copied[i]);
 		snprintf(name, sizeof name, "sys/%s", copied[i]);
-		if (access(from, R_OK) == 0 && copy_fact(from, name, f) < 0)
+		if (copy_fact(from, name, false, f) < 0)
 			return -1;
 	}
 	unsigned char id[16];
@@ -233,9 +241,9 @@ static int make_sysctls(struct failure *f)
 /* Makes the files that replace those of the machine, from its /proc, which is mounted at `proc` in the working directory. */
 static int make_facts(const struct sandbox_root *root, struct failure *f)
 {
-	if (mkdir(FACTS, 0755) < 0 || chmod(FACTS, 0755) < 0 || mkdir(HIDDEN_DIRECTORY, 0) < 0 || make_file(FACTS, ".hidden-file", 0, f, "%s", "") < 0)
+	if (mkdir(FACTS, 0755) < 0 || mkdir(HIDDEN_DIRECTORY, 0) < 0 || make_file(FACTS, ".hidden-file", 0, f, "%s", "") < 0)
 		return fail(f, "sandbox", FACTS);
-	if (copy_fact("proc/cpuinfo", "cpuinfo", f) < 0 || copy_fact("proc/version", "version", f) < 0 || make_links(root, f) < 0 || make_sysctls(f) < 0)
+	if (copy_fact("proc/cpuinfo", "cpuinfo", true, f) < 0 || copy_fact("proc/version", "version", true, f) < 0 || make_links(root, f) < 0 || make_sysctls(f) < 0)
 		return -1;
 	if (make_file(FACTS, "diskstats", 0444, f, "%s", "") < 0 ||
 	    make_file(FACTS, "partitions", 0444, f, "%s", "") < 0 || make_file(FACTS, "vmstat", 0444, f, "nr_free_pages 0\npgpgin 0\npgpgout 0\npswpin 0\npswpout 0\n") < 0 ||
@@ -258,35 +266,61 @@ static int bind(const char *from, const char *at)
 	return done;
 }
 
+/* The entries of a directory that are not those of the namespaces of who reads it. */
+struct entries {
+	int count;
+	struct entry { char name[64]; unsigned char type; /* DT_REG and the like */ } entry[PROC_ENTRIES_MAX];
+};
+
+static int list_entries(const char *path, struct entries *list, struct failure *f)
+{
+	DIR *dir = opendir(path);
+	if (!dir)
+		return fail(f, "mount", "%s", path);
+	list->count = 0;
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		if (is_own(entry->d_name))
+			continue;
+		if (list->count == PROC_ENTRIES_MAX || strlen(entry->d_name) >= sizeof list->entry->name) {
+			closedir(dir);
+			return fail_with(f, E2BIG, "mount", "%s has too many entries", path);
+		}
+		struct entry *e = &list->entry[list->count++];
+		snprintf(e->name, sizeof e->name, "%.63s", entry->d_name);
+		e->type = entry->d_type;
+	}
+	closedir(dir);
+	return 0;
+}
+
+static const struct entry *find_entry(const struct entries *list, const char *name)
+{
+	for (int i = 0; i < list->count; i++)
+		if (!strcmp(list->entry[i].name, name))
+			return &list->entry[i];
+	return NULL;
+}
+
+static bool is_link(const struct entry *e) { return e && e->type != DT_REG && e->type != DT_DIR; }
+
 /* Replaces or covers the entries of /proc at `proc` in the working directory. */
 static int cover_proc(struct failure *f)
 {
-	DIR *dir = opendir("proc");
-	char name[PROC_ENTRIES_MAX][64];
-	int count = 0;
-	for (struct dirent *entry; dir && (entry = readdir(dir));) {
-		if (is_own(entry->d_name))
-			continue;
-		if (count == PROC_ENTRIES_MAX || strlen(entry->d_name) >= sizeof name[0]) {
-			closedir(dir);
-			return fail_with(f, E2BIG, "mount", "/proc has too many entries");
-		}
-		snprintf(name[count++], sizeof name[0], "%.63s", entry->d_name);
-	}
-	if (!dir)
-		return fail(f, "mount", "/proc");
-	closedir(dir);
-	for (int i = 0; i < count; i++) {
-		char fact[96], at[96];
-		struct stat st;
-		snprintf(fact, sizeof fact, FACTS "/%.63s", name[i]);
-		snprintf(at, sizeof at, "proc/%.63s", name[i]);
-		if (lstat(at, &st) < 0)
-			return fail(f, "mount", "/proc/%s", name[i]);
-		bool replaced = faccessat(AT_FDCWD, fact, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-		const char *from = replaced ? fact : S_ISDIR(st.st_mode) ? HIDDEN_DIRECTORY : HIDDEN_FILE;
-		if (bind(from, at) < 0)
-			return fail(f, "mount", "/proc/%s", name[i]);
+	struct entries facts, all;
+	if (list_entries(FACTS, &facts, f) < 0 || list_entries("proc", &all, f) < 0)
+		return -1;
+	for (int i = 0; i < all.count; i++) {
+		char from[96], at[96];
+		const struct entry *e = &all.entry[i], *fact = find_entry(&facts, e->name);
+		snprintf(at, sizeof at, "proc/%.63s", e->name);
+		if (fact)
+			snprintf(from, sizeof from, FACTS "/%.63s", fact->name);
+		else
+			snprintf(from, sizeof from, "%s", e->type == DT_DIR ? HIDDEN_DIRECTORY : HIDDEN_FILE);
+		/* mount() follows links, and takes a third of the calls. */
+		int done = is_link(e) || is_link(fact) ? bind(from, at) : mount(from, at, NULL, MS_BIND, NULL);
+		if (done < 0)
+			return fail(f, "mount", "/proc/%s", e->name);
 	}
 	const char *at = &PROC_FILES_AT[1]; /* in the working directory */
 	if (bind(WRITTEN, at) < 0 || mount(NULL, at, NULL, MS_REMOUNT | MS_BIND | PROC_FLAGS, NULL) < 0)
@@ -389,6 +423,7 @@ static int mount_terminals(const struct sandbox_root *root, struct failure *f)
 
 int sandbox_root_enter(const struct sandbox_root *root, struct failure *f)
 {
+	umask(0);
 	if (mount("tmpfs", FIXED, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0755,size=2m,nr_inodes=256") < 0)
 		return fail(f, "mount", "fixed files of the sandbox");
 	if (make_layer(root, f) < 0 || make_changes(root, f) < 0)

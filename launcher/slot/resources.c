@@ -72,7 +72,7 @@ static int lane_open(struct slot *s, struct lane *lane, uid_t uid, bool loopback
 	if (unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0 || sethostname("assay", 5) < 0 || setdomainname("", 0) < 0 ||
 	    open_namespaces(s->launcher, lane->namespace_fd) < 0 || (lane->sockets = open_proc(s->launcher, "self/net/sockstat")) < 0)
 		return fail(f, "namespaces", "new network, ipc, uts");
-	if (loopback && loopback_enable(f) < 0)
+	if (loopback && loopback_enable(&s->launcher->loopback, f) < 0)
 		return -1;
 	for (int i = 0; i < LANE_NAMESPACES; i++) {
 		if (setns(slot_fd[i], lane_namespaces[i].flag) < 0)
