@@ -35,7 +35,7 @@ enum {
 	STARTS_TIMEOUT_MS = 2000,  /* how long a PAUSE waits for programs that are being started */
 	COVER_EVERY_MS = 1000,
 	WRITE_EVERY_MS = 1000,     /* how often the files in /proc are written while programs may run */
-	RECLAIM_TIMEOUT_MS = 200, RECLAIM_STEP_BYTES = 4 << 20, RECLAIM_LEAST_BYTES = 64 << 10,
+	RECLAIM_AFTER_MS = 100, RECLAIM_TIMEOUT_MS = 200, RECLAIM_STEP_BYTES = 4 << 20, RECLAIM_LEAST_BYTES = 64 << 10,
 	END_TIMEOUT_MS = 8000,     /* how long attached slots may take to end; below SLOT_END_MS of serve.c */
 	UNCHARGE_TIMEOUT_MS = 5000, RECLAIM_EVERY = 8, CHARGED_MAX = 4 << 20, GROUPS_TIMEOUT_MS = 2000, DISK_TRIES = 5, DISK_PAUSE_US = 20000,
 	DISK_TIMEOUT_MS = 5000, DISK_TIMEOUT_MS_PER_GIB = 2000, /* a disk of many pieces takes 1.2 s for each GiB */
@@ -80,6 +80,7 @@ struct holder {
 	unsigned clients; /* how many have replaced the first one */
 	unsigned users; /* how many attached slots have come */
 	uint64_t shared_locks, lock_check_at; /* for locks_exceeded(); when the next check is due */
+	uint64_t reclaim_at;  /* when memory of the paused sandbox is reclaimed; 0: it was, or the sandbox is not paused */
 	bool paused, lost;   /* `lost`: the init of the sandbox has ended, or its programs cannot be stopped without a client */
 	bool frozen;         /* between FREEZE and THAW: the leaves are stopped one by one, so that another one can run */
 	bool kept;           /* the sandbox outlives its connection */
@@ -707,8 +708,9 @@ static void take_over(struct holder *h, struct attached *a, const struct held_me
 }
 
 /*
- * Makes the kernel free what it can of the memory of a paused sandbox, such as pages of programs and unused entries of directories. The client has
- * its answer already; its next request ends this. Files and the memory of programs stay, because they would need swap space.
+ * Makes the kernel free what it can of the memory of a paused sandbox, such as pages of programs and unused entries of directories. That takes milliseconds, in
+ * which the holder serves nobody, so it comes a while after the pause: a client that resumes at once does not wait. A request ends it. Files and the memory of
+ * programs stay, because they would need swap space.
  */
 static void reclaim(struct holder *h)
 {
@@ -767,8 +769,7 @@ static bool serve_client(struct holder *h)
 	}
 	if (flush_all(&h->out, h->connection) < 0)
 		return await_client(h);
-	if (header[4] == FRAME_PAUSE && h->paused)
-		reclaim(h);
+	h->reclaim_at = !h->paused ? 0 : header[4] == FRAME_PAUSE ? now_ns() + RECLAIM_AFTER_MS * 1000000ull : h->reclaim_at;
 	return true;
 }
 
@@ -817,6 +818,13 @@ static void hold(struct holder *h)
 			next = files;
 		if (locks < next)
 			next = locks;
+		if (h->reclaim_at && !h->frozen && now >= h->reclaim_at) {
+			h->reclaim_at = 0;
+			reclaim(h);
+			continue;
+		}
+		if (h->reclaim_at && !h->frozen && h->reclaim_at < next)
+			next = h->reclaim_at;
 		if (h->connection < 0 && now >= h->kept_until_ns)
 			return;
 		if (h->connection < 0 && h->kept_until_ns < next)
