@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -204,6 +205,28 @@ static int make_token(token_text token)
 	return 0;
 }
 
+/* A descriptor that is free when no other one is. */
+static int spare = -1;
+
+static void open_spare(void) { spare = open("/", O_PATH | O_CLOEXEC); }
+
+/*
+ * Permits as many descriptors as there can be processes: the launcher has one of each connection. Root may raise the limit; where it may not, clients are
+ * refused when no descriptor is left. The limit of a program is that of its step.
+ */
+static void permit_descriptors(void)
+{
+	enum { OTHERS = 256 };
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= process_count + OTHERS)
+		return;
+	limit.rlim_cur = process_count + OTHERS;
+	if (limit.rlim_max < limit.rlim_cur)
+		limit.rlim_max = limit.rlim_cur;
+	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+		fprintf(stderr, "assay-launcher: %s: the limit of open files permits fewer than %u slots and sandboxes\n", strerror(errno), process_count);
+}
+
 /* The child of the launcher that serves a connection. */
 static _Noreturn void become_slot(struct launcher *l, const struct slot_process *processes, const struct kind kinds[KINDS], const struct kind *kind,
 				  unsigned number, token_text token, int connection, pid_t launcher)
@@ -213,6 +236,7 @@ static _Noreturn void become_slot(struct launcher *l, const struct slot_process 
 	for (int k = 0; k < KINDS; k++)
 		if (kinds[k].listener >= 0)
 			close(kinds[k].listener);
+	close_fd(&spare);
 	/* A slot with a descriptor of another slot's connection would hide that slot's death from its client. */
 	for (unsigned i = 0; i < process_count; i++)
 		if (processes[i].connection >= 0)
@@ -234,7 +258,16 @@ static void accept_client(struct launcher *l, struct slot_process *processes, co
 	unsigned number = kind->first, end = kind->first + kind->count;
 	token_text token = "";
 	if (connection < 0) {
-		usleep(SWEEP_RETRY_MS * 1000); /* without a free descriptor, the client is still in the backlog at the next attempt */
+		/* Without a free descriptor, the spare one serves to tell the client. */
+		close_fd(&spare);
+		if ((connection = accept4(kind->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+			reject(connection, kind->full, "the machine has no descriptor for it", EAGAIN);
+			count_refusal(&refused_clients);
+			close(connection);
+		} else {
+			usleep(SWEEP_RETRY_MS * 1000); /* the client is still in the backlog at the next attempt */
+		}
+		open_spare();
 		return;
 	}
 	while (number < end && processes[number].pid != 0)
@@ -266,6 +299,7 @@ static void accept_client(struct launcher *l, struct slot_process *processes, co
 			return;
 		}
 		fprintf(stderr, "assay-launcher: fork: %s\n", strerror(errno));
+		reject(connection, kind->full, "the machine has no process for it", EAGAIN);
 	}
 	close(connection);
 }
@@ -459,6 +493,8 @@ void serve(struct launcher *l, const struct listeners *listeners, uid_t client)
 	bool unswept = false;
 
 	process_count = l->slots + l->holders + l->attached;
+	permit_descriptors();
+	open_spare();
 	tokens = area_of(&tokens_area, (l->holders + 1) * sizeof *tokens);
 	for (unsigned i = 0; i < process_count; i++)
 		processes[i].connection = -1;

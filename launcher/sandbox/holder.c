@@ -993,7 +993,7 @@ int holder_serve(const struct launcher *l, unsigned number, unsigned holder, cha
 		return 1;
 	}
 	send_hello(&h->out, l, number);
-	if (flush_all(&h->out, connection) < 0 || read_hold(h) < 0)
+	if (flush_all(&h->out, h->connection) < 0 || read_hold(h) < 0)
 		return 0;
 	if (make_sandbox(h, &f) < 0 || prove_controls(h, &f) < 0 || listen_for_slots(h, &f) < 0) {
 		fprintf(stderr, "assay-launcher: holder %u: %s %s: %s\n", holder, f.step, f.object, strerror(f.err));
@@ -1002,7 +1002,7 @@ int holder_serve(const struct launcher *l, unsigned number, unsigned holder, cha
 		return 1;
 	}
 	send_held(h);
-	if (flush_all(&h->out, connection) == 0)
+	if (flush_all(&h->out, h->connection) == 0)
 		hold(h);
 	return !remove_sandbox(h);
 }

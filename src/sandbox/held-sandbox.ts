@@ -212,14 +212,17 @@ function full(frame: Frame): Frame {
   const errno = entries.int("STEP_ERRNO");
   if (step === "sandboxes" && errno === IMPOSSIBLE)
     throw new SandboxesImpossibleError("this machine can have no sandboxes");
-  if (FULL[step] !== errno) return frame;
-  const what = step === "disk" ? entries.text("STEP_OBJECT") : `all ${step} are taken`;
+  const isExhausted = step !== "sandbox" && EXHAUSTED.includes(errno); // a failure of the sandbox itself is none of the machine
+  if (FULL[step] !== errno && !isExhausted) return frame;
+  const what = `${step} ${entries.text("STEP_OBJECT")} (errno ${errno})`;
   throw new SandboxesFullError(`no free place: ${what}`);
 }
 /** The error number with which the launcher refuses sandboxes where the machine can have none: ENOTSUP. */
 const IMPOSSIBLE = 95;
 /** The error number with which each step says that there is no room: EAGAIN, and for disks ENOSPC. */
 const FULL: Readonly<Record<string, number>> = { sandboxes: 11, executions: 11, disk: 28 };
+/** The error numbers with which the kernel says that it has no more of something: EAGAIN, ENOMEM, ENFILE, EMFILE, ENOSPC and ENOBUFS. */
+const EXHAUSTED: readonly number[] = [11, 12, 23, 24, 28, 105];
 
 interface Waiting {
   readonly answer: Frame["name"];

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, readdirSync, statSync } from "node:fs";
+import { execFileSync } from "node:child_process";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { HELD_CONTROLS, SANDBOX_OPTIONAL_CONTROLS } from "../../../src/domain/controls.ts";
@@ -184,4 +185,47 @@ test("a sandbox without sockets has every control, and opens none", async () => 
   assert.match(report.stderr.toString(), /PermissionError|not permitted|not supported/);
   await box.end();
   assert.equal(await launcher.stop(), 0);
+});
+
+test("a launcher with hundreds of connections makes further sandboxes", async () => {
+  const MANY = 280;
+  const launcher = await startLauncher({ slots: 1, sandboxes: MANY + 1 });
+  const path = join(dirname(launcher.socket), "sandboxes.sock");
+  const others: Raw[] = [];
+  try {
+    // Holders that wait for their request: each of them is a connection of the launcher.
+    for (let at = 0; at < MANY; at++) {
+      const raw = new Raw(path);
+      others.push(raw);
+      await raw.expect("HELLO");
+    }
+    const box = await hold(launcher);
+    assert.equal(await output(await box.attach(), "echo hello"), "hello\n");
+    assert.deepEqual(await box.end(), REMOVED);
+  } finally {
+    for (const raw of others) raw.close();
+    assert.equal(await launcher.stop(), 0);
+  }
+});
+
+test("a launcher without a free descriptor refuses clients, and serves them when there is one", async () => {
+  const launcher = await startLauncher({ slots: 1, sandboxes: 3 });
+  const process = `/proc/${launcher.pid}`;
+  const limit = (most: number) => execFileSync("prlimit", ["--pid", String(launcher.pid), `--nofile=${most}:`]);
+  try {
+    const first = await hold(launcher); // from now on, the launcher has the descriptors that it needs, and its own limit
+    const usual = Number(readFileSync(`${process}/limits`, "utf8").match(/^Max open files\s+(\d+)/m)?.[1]);
+    assert.ok(usual > 256, `${usual} descriptors`);
+    const open = new Set(readdirSync(`${process}/fd`));
+    let free = 0;
+    while (open.has(String(free))) free++;
+    limit(free);
+    await assert.rejects(hold(launcher), SandboxesFullError);
+    limit(usual);
+    const second = await hold(launcher);
+    assert.equal(await output(await second.attach(), "echo hello"), "hello\n");
+    for (const box of [first, second]) assert.deepEqual(await box.end(), REMOVED);
+  } finally {
+    assert.equal(await launcher.stop(), 0);
+  }
 });

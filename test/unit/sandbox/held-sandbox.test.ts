@@ -78,12 +78,29 @@ test("a launcher without a free place, or on a machine without sandboxes, is tol
     () => {},
   );
   await assert.rejects(HeldSandbox.hold(impossible, LIMITS), SandboxesImpossibleError);
-  const other = await serve(
-    "broken",
-    () => failed("mount"),
-    () => {},
-  );
-  await assert.rejects(HeldSandbox.hold(other, LIMITS), /no box: mount/);
+  // The machine has no more of something that a sandbox needs: no space for another mount, no memory, no process.
+  for (const errno of [28, 12, 11]) {
+    const exhausted = await serve(
+      `exhausted-${errno}`,
+      () => failed("mount", errno),
+      () => {},
+    );
+    await assert.rejects(HeldSandbox.hold(exhausted, LIMITS), SandboxesFullError);
+  }
+  for (const [name, errno] of [
+    ["mount", 22],
+    ["sandbox", 11],
+  ] as const) {
+    const other = await serve(
+      `broken-${name}`,
+      () => failed(name, errno),
+      () => {},
+    );
+    await assert.rejects(HeldSandbox.hold(other, LIMITS), {
+      message: new RegExp(`no box: ${name}`),
+      name: "SandboxError",
+    });
+  }
 });
 
 test("a pause that the kernel does not confirm is a failure, and a lost holder is reported", async () => {
