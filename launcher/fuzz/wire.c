@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "../wire/wire.h"
 #include "target.h"
@@ -369,9 +370,40 @@ static void try_writing(const uint8_t *data, size_t size)
 	queue_free(&q);
 }
 
+/* The client reads as much as it is sent, but never all, as one does that is slow: the memory of the queue does not grow. */
+static void try_slow_reader(void)
+{
+	enum { FRAMES = 200, WAITING = 4, FRAME_BYTES = 16384 };
+	static uint8_t bytes[FRAME_BYTES];
+	static bool tried;
+	struct queue q = {0};
+	int pair[2], small = 4096;
+	if (tried)
+		return;
+	tried = true;
+	EXPECT(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
+	for (int sent = 0; sent < FRAMES; sent++) {
+		queue_frame(&q, FRAME_STDOUT);
+		queue_raw(&q, bytes, sizeof bytes);
+		queue_frame_end(&q);
+		for (size_t left = sent < WAITING ? 0 : FRAME_HEADER + FRAME_BYTES; left;) {
+			EXPECT(queue_flush(&q, pair[0]) == 0);
+			ssize_t n = recv(pair[1], bytes, left < sizeof bytes ? left : sizeof bytes, MSG_DONTWAIT);
+			EXPECT(n > 0);
+			left -= (size_t)n;
+		}
+		EXPECT(!queue_empty(&q) && q.area.size <= 4 * WAITING * FRAME_BYTES);
+	}
+	queue_free(&q);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	try_reading(data, size);
 	try_writing(data, size);
+	try_slow_reader();
 	return 0;
 }

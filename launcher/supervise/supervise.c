@@ -79,6 +79,9 @@ enum {
 	READS_PER_FRAME = 256,
 	READ_PAUSE_NS = 2000000,
 	PACED_BYTES = 128 * 1024, /* how many bytes of a paced program may wait for the client */
+	PACED_READ_BYTES = 16 * 1024, /* a read of a paced program with so many bytes is not a small one: a client waits for all of them */
+	PACED_AT_ONCE = PIPE_BYTES, PACED_READS = 2, /* all that the pipe of a paced program contains is one frame */
+	QUICK_READS = 2, /* an answer of a program, and one that announces it */
 };
 
 static void count_output(struct watch *w, int stream, size_t size)
@@ -149,14 +152,15 @@ static ssize_t discard_output(const struct watch *w, int fd)
 static bool forward_output(struct watch *w, int *fd, int stream, int rounds)
 {
 	static struct area area;
-	uint8_t *chunk = area_of(&area, READ_AT_ONCE);
+	const size_t most = is_paced(w, stream) ? PACED_AT_ONCE : READ_AT_ONCE;
+	uint8_t *chunk = area_of(&area, most);
 	size_t discarded = 0; /* bytes past the limit. A writer can refill the pipe meanwhile, so one call discards only what a pipe contains */
 	while (*fd >= 0 && rounds-- > 0 && discarded < PIPE_BYTES) {
 		size_t used = 0;
 		ssize_t n = 0;
-		for (int pieces = 0; pieces < READS_PER_FRAME && used < READ_AT_ONCE; pieces++) {
+		for (int pieces = 0; pieces < READS_PER_FRAME && used < most; pieces++) {
 			bool past = used == 0 && at_output_limit(w, stream);
-			n = past ? discard_output(w, *fd) : read(*fd, chunk + used, READ_AT_ONCE - used);
+			n = past ? discard_output(w, *fd) : read(*fd, chunk + used, most - used);
 			if (n <= 0)
 				break;
 			if (!past) {
@@ -200,16 +204,24 @@ static void pace_terminal(struct watch *w, uint64_t size)
 /*
  * The slot does not read after each write of the program. When it did, it used 1.7 s of CPU time for a program that wrote byte by byte
  * for 0.7 s of CPU time. If much was read, and the limit is not reached, there is no pause before the next read; the limit bounds how
- * often.
+ * often. There is none either for what a program answers to input, of which the client decides how much there is. After a read that has found
+ * nothing, poll() waits for more.
  */
 void read_stream(struct watch *w, int stream)
 {
 	int *fd = stream == 0 ? &w->run->out_fd : &w->run->err_fd;
 	uint64_t before = w->o->output_bytes[stream];
-	bool open = forward_output(w, fd, stream, READS_PER_ROUND);
-	if (open && w->run->terminal)
-		pace_terminal(w, w->o->output_bytes[stream] - before);
-	else if (open && (at_output_limit(w, stream) || w->o->output_bytes[stream] - before < READ_AT_ONCE))
+	bool open = forward_output(w, fd, stream, is_paced(w, stream) ? PACED_READS : READS_PER_ROUND);
+	uint64_t size = w->o->output_bytes[stream] - before;
+	if (!open || !size)
+		return;
+	if (w->run->terminal)
+		pace_terminal(w, size);
+	else if (!at_output_limit(w, stream) && size >= (is_paced(w, stream) ? PACED_READ_BYTES : READ_AT_ONCE))
+		return;
+	else if (!at_output_limit(w, stream) && w->quick_reads)
+		w->quick_reads--;
+	else
 		w->deadline[DEADLINE_STDOUT + stream] = now_ns() + READ_PAUSE_NS;
 }
 
@@ -312,6 +324,7 @@ static bool input_is_pending(const struct input *in) { return in->begin < in->en
  */
 static void input_taken(struct watch *w)
 {
+	w->quick_reads = QUICK_READS;
 	if (!w->run->box->attached)
 		return;
 	queue_frame(w->client->out, FRAME_TAKEN);

@@ -135,6 +135,7 @@ struct watch {
 	uint64_t killed_ns; /* when the run was killed; 0: it was not */
 	bool unkillable; /* the program did not end after the kill */
 	bool init_lost; /* the init of the box was killed from outside */
+	unsigned quick_reads; /* how many small reads are not followed by a pause, because the program has just been given input */
 	uint64_t terminal_due; /* when what was read of the terminal should have been read, at the rate of pace_terminal() */
 	unsigned oom_checks; /* how often check_oom() has found no kill since the last event */
 	uint64_t paced_limit; /* how many bytes of a paced stream are forwarded at most: unlimited until the end of the run */

@@ -17,8 +17,13 @@ static void store32(uint8_t *p, uint32_t v)
 /* Adds `more` bytes, and returns where they begin. The output limits bound the queue; if memory runs out, the slot ends. */
 static uint8_t *queue_extend(struct queue *q, size_t more)
 {
-	if (q->sent && q->sent == q->size && q->frame == q->size)
-		q->size = q->sent = q->frame = 0;
+	/* What was sent makes room, also if the queue never becomes empty because the client is slow. Each byte is moved at most once for each byte sent. */
+	if (q->sent && q->sent >= q->size - q->sent) {
+		memmove(q->area.data, q->area.data + q->sent, q->size - q->sent);
+		q->size -= q->sent;
+		q->frame -= q->sent;
+		q->sent = 0;
+	}
 	size_t capacity = q->area.size ? q->area.size : QUEUE_FIRST_BYTES;
 	while (capacity < q->size + more)
 		capacity *= 2;
