@@ -1,11 +1,13 @@
-import { spawn } from "node:child_process";
+import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { cpuOf } from "../load/processes.ts";
 import { quantile } from "../row.ts";
 import type { Bench, SandboxRow } from "../sandboxes.ts";
 import { admittedSandboxes, unmeasured } from "../sandboxes.ts";
 import { timed } from "../service.ts";
+import { Agent } from "./agent.ts";
 import { Counts, growth } from "./counts.ts";
 import { peerTrue } from "./peer.ts";
 
@@ -58,8 +60,9 @@ function single(
   target: string,
   isReached: boolean,
   note: string | null = null,
+  floor: SandboxRow["floor"] = null,
 ): SandboxRow {
-  return { name, unit, value, p99: null, target, reached: isReached, floor: null, note };
+  return { name, unit, value, p99: null, target, reached: isReached, floor, note };
 }
 
 async function repeated(amount: number, work: (at: number) => Promise<unknown>): Promise<number[]> {
@@ -212,15 +215,18 @@ async function smallFiles({ agent, times }: Bench): Promise<SandboxRow[]> {
   return [spread("file_1_kib", await repeated(times(1_000, 20), one), [2, 6], { note: "a write and a read" })];
 }
 
-async function streams({ agent, times, servicePid }: Bench): Promise<SandboxRow[]> {
+async function streams({ agent, times, servicePid, launcherPid, directory }: Bench): Promise<SandboxRow[]> {
   const bytes = times(1_024, 64) * MIB;
   const limits = { memory_bytes: 2_048 * MIB, disk_bytes: 1_536 * MIB };
   const path = `${await agent.create({ limits })}/files?path=big`;
   const rows: SandboxRow[] = [];
-  for (const [name, work] of [
-    ["stream_up", () => agent.upload(path, bytes)],
-    ["stream_down", () => agent.download(path)],
+  const floors = await bareStreams(directory, agent.at, bytes);
+  const cpu = () => [servicePid, launcherPid].map((pid) => cpuOf([pid]).ownMs);
+  for (const [name, floor, work] of [
+    ["stream_up", floors.up, () => agent.upload(path, bytes)],
+    ["stream_down", floors.down, () => agent.download(path)],
   ] as const) {
+    const cpuBefore = cpu();
     const before = Counts.residentBytes(servicePid);
     let peak = before;
     const watch = setInterval(() => {
@@ -228,11 +234,41 @@ async function streams({ agent, times, servicePid }: Bench): Promise<SandboxRow[
     }, 20);
     const ms = await timed(work);
     clearInterval(watch);
-    const rate = bytes / 1e6 / (ms / 1_000);
-    const note = `${bytes / MIB} MiB; the memory of the service grew by ${Math.round((peak - before) / MIB)} MiB`;
-    rows.push(single(name, "MB/s", rate, "at least 400", rate >= 400, note));
+    const [service, launcher] = cpu().map((after, at) =>
+      (((after - (cpuBefore[at] ?? 0)) / 1_000) * (1_024 / (bytes / MIB))).toFixed(2),
+    );
+    const rate = megabytesPerSecond(bytes, ms);
+    const note =
+      `${bytes / MIB} MiB; the memory of the service grew by ${Math.round((peak - before) / MIB)} MiB; ` +
+      `CPU time for each GiB: service ${service} s, launcher and file program ${launcher} s`;
+    rows.push(single(name, "MB/s", rate, "at least 400", rate >= 400, note, floor));
   }
   return rows;
+}
+
+const megabytesPerSecond = (bytes: number, ms: number) => bytes / 1e6 / (ms / 1_000);
+
+/** The same bytes between the same client and a process with Node's `https` server that drops and makes them. */
+async function bareStreams(
+  directory: string,
+  { ca }: Bench["agent"]["at"],
+  bytes: number,
+): Promise<Record<"up" | "down", NonNullable<SandboxRow["floor"]>>> {
+  const child = fork(fileURLToPath(new URL("./bytes-server.ts", import.meta.url)), [directory]);
+  try {
+    const [port] = (await once(child, "message")) as [number];
+    const bare = new Agent({ port, ca, key: "none" });
+    const floor = async (work: () => Promise<unknown>) => {
+      const value = megabytesPerSecond(bytes, await timed(work));
+      return { name: "https of Node without a service", value, p99: null };
+    };
+    return {
+      up: await floor(() => bare.upload("/", bytes)),
+      down: await floor(() => bare.download(`/${bytes}`)),
+    };
+  } finally {
+    child.kill();
+  }
 }
 
 async function pauses({ agent, times }: Bench): Promise<SandboxRow[]> {
