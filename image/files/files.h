@@ -13,7 +13,7 @@
 
 enum {
 	FRAME_BYTES = 65536,   /* with its header of 4 bytes */
-	DATA_BYTES = 61440,    /* the content of every DATA frame but the last of an answer */
+	DATA_BYTES = 262140,   /* the content of every DATA frame but the last of an answer: with its header, what the pipe of the output takes */
 	PATH_BYTES = 4096,     /* with the zero byte */
 	NAME_BYTES = 256,      /* with the zero byte */
 	ETAG_BYTES = 64,

@@ -3,9 +3,12 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "files.h"
+
+enum { SHORT_BYTES = 16384 };
 
 static uint8_t in[FRAME_BYTES];
 static uint8_t out[2 * FRAME_BYTES]; /* put frames, up to `used` */
@@ -154,14 +157,25 @@ uint8_t *data_buffer(void)
 	return data + 4;
 }
 
+/* Sends what was put and the content with as few calls as possible. A short content waits for what is put after it, so that an answer is one write. */
 void send_data(size_t length)
 {
-	flush();
 	data[0] = DATA;
 	data[1] = (uint8_t)(length >> 16);
 	data[2] = (uint8_t)(length >> 8);
 	data[3] = (uint8_t)length;
-	send_all(data, 4 + length);
+	if (length <= SHORT_BYTES && used <= FRAME_BYTES) {
+		memcpy(out + used, data, 4 + length);
+		used += 4 + length;
+		return;
+	}
+	struct iovec parts[] = {{out, used}, {data, 4 + length}};
+	ssize_t sent = used ? writev(STDOUT_FILENO, parts, 2) : 0;
+	size_t done = sent > 0 ? (size_t)sent : 0; /* what remains is sent, or fails, below */
+	size_t of_out = done < used ? done : used;
+	send_all(out + of_out, used - of_out);
+	send_all(data + (done - of_out), 4 + length - (done - of_out));
+	used = 0;
 }
 
 void put_data(const void *bytes, size_t length)

@@ -349,7 +349,7 @@ export class FileClient implements SandboxFiles {
       if (!dialogue.isOver) await this.#abort(dialogue, sent.resolve, null);
       await answer;
     }
-    await dialogue.send("done");
+    await dialogue.endContent();
     sent.resolve();
     const end = await answer;
     if (end.type !== type) return broke(dialogue, "it sent another answer than the expected one");

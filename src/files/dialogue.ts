@@ -6,7 +6,12 @@ import type { FileProgram } from "./program.ts";
 export const SILENCE_MS = 30_000;
 
 /** The content of every DATA frame but the last of an answer, so that a hostile program cannot send a frame for each byte. */
-export const DATA_BYTES = 61_440;
+export const DATA_BYTES = 262_140;
+
+/** The most content of a frame that follows WRITE, UNPACK or RESTORE. */
+const CONTENT_BYTES = 65_532;
+
+const HEADER_BYTES = 4;
 
 /** The largest frame that is no DATA: two paths and some numbers. */
 const MOST_BYTES = 12 * 1024;
@@ -80,7 +85,7 @@ export function encodeRequest(type: keyof typeof REQUESTS, fields: readonly Fiel
 }
 
 function header(type: keyof typeof REQUESTS, length: number): Buffer {
-  const bytes = Buffer.alloc(4);
+  const bytes = Buffer.alloc(HEADER_BYTES);
   bytes.writeUInt32BE(length);
   bytes[0] = REQUESTS[type].charCodeAt(0);
   return bytes;
@@ -136,7 +141,7 @@ export interface Answer {
 }
 
 /**
- * Requests to one file program, and its answers. It uses memory for one frame, keeps a deadline while it waits for the program, and
+ * Requests to one file program, and its answers. It uses memory for one frame in each direction, keeps a deadline while it waits for the program, and
  * rejects everything that the protocol does not permit. After an error, the program is killed.
  */
 export class Dialogue {
@@ -149,6 +154,9 @@ export class Dialogue {
   #coming: Promise<IteratorResult<Buffer, unknown>> | null = null;
   #chunk: Buffer = Buffer.alloc(0);
   #frames = 0;
+  /** The frame of content that is being filled, from the first content on, and how many bytes of content it has. */
+  #frame: Buffer | null = null;
+  #filled = 0;
   #isResting = false;
   /** Rejects what waits for the output, and for the input, of the program. */
   #failReading: ((error: Error) => void) | null = null;
@@ -189,15 +197,36 @@ export class Dialogue {
   }
 
   async send(type: keyof typeof REQUESTS, fields: readonly Field[] = []): Promise<void> {
+    this.#filled = 0; // of content that was given up
     await this.#write(encodeRequest(type, fields));
   }
 
-  /** Sends content, in as many frames as it needs. */
+  /** Sends content. What does not fill a frame waits for more. The bytes may change when it has resolved. */
   async sendContent(bytes: Buffer): Promise<void> {
-    for (let at = 0; at < bytes.length; at += DATA_BYTES) {
-      const part = bytes.subarray(at, at + DATA_BYTES);
-      await this.#write(Buffer.concat([header("content", part.length), part]));
+    this.#frame ??= Buffer.allocUnsafeSlow(HEADER_BYTES + CONTENT_BYTES + HEADER_BYTES);
+    for (let at = 0; at < bytes.length; ) {
+      const some = Math.min(bytes.length - at, CONTENT_BYTES - this.#filled);
+      bytes.copy(this.#frame, HEADER_BYTES + this.#filled, at, at + some);
+      at += some;
+      this.#filled += some;
+      if (this.#filled === CONTENT_BYTES) await this.#write(this.#contentFrame());
     }
+  }
+
+  /** Sends the rest of the content, and that it was the last. */
+  async endContent(): Promise<void> {
+    const done = header("done", 0);
+    if (this.#filled === 0 || !this.#frame) return await this.#write(done);
+    const { length } = this.#contentFrame();
+    done.copy(this.#frame, length);
+    await this.#write(this.#frame.subarray(0, length + HEADER_BYTES));
+  }
+
+  #contentFrame(): Buffer {
+    const frame = (this.#frame as Buffer).subarray(0, HEADER_BYTES + this.#filled);
+    header("content", this.#filled).copy(frame);
+    this.#filled = 0;
+    return frame;
   }
 
   /**

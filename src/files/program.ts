@@ -8,7 +8,7 @@ export interface FileProgram {
    * when the program ends or is killed.
    */
   readonly output: AsyncIterable<Buffer>;
-  /** Writes to its standard input. Resolves when more may be written; rejects if the program has ended. */
+  /** Writes to its standard input. Resolves when more may be written, and the bytes may change; rejects if the program has ended. */
   write(bytes: Buffer): Promise<void>;
   /** Kills the program, and frees what it occupies. May be called again. */
   kill(): void;

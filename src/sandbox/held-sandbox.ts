@@ -9,7 +9,7 @@ import { type KeyName, UNLIMITED } from "./protocol.ts";
 import { greet, refusal, SandboxError, StepSizeError } from "./refusal.ts";
 import { decodeReport, decodeTeardown, type Hello } from "./report.ts";
 import { encodeSignal, kernelBytes, LIMIT_ENTRIES, walkableBytes } from "./step.ts";
-import { Entries, encodeRaw, type Frame, FrameReader, FrameWriter, ProtocolError } from "./wire.ts";
+import { Entries, encodeRaw, type Frame, FrameReader, FrameWriter, ProtocolError, rawHeader } from "./wire.ts";
 
 /** The names of the launcher's sockets for sandboxes, beside the one for slots. */
 export const SANDBOXES_SOCKET = "sandboxes.sock";
@@ -22,7 +22,7 @@ const SILENCE_MS = 45_000;
 const INPUTS_UNDER_WAY = 2;
 /** How many SIGNAL and RESIZE frames may be under way. Beyond that, only the last size and one signal of each number wait. */
 const CONTROLS_UNDER_WAY = 8;
-const MAX_INPUT_BYTES = 64 * 1024;
+const [MAX_INPUT_BYTES, SMALL_INPUT_BYTES] = [64 * 1024, 4 * 1024];
 /** Arguments and environment together; the launcher's EXEC_ARGS_BYTES is a little larger. */
 const MAX_COMMAND_BYTES = 480 * 1024;
 /** RLIMIT_NPROC counts all processes of the user, that is of the whole sandbox. The cgroups must refuse first, because they count refusals. */
@@ -94,8 +94,8 @@ export type ExecutionReport = StepReport & {
 };
 
 /**
- * Receives output while a program runs. The bytes are valid only until the function returns, or until its promise resolves. As long as a
- * promise is pending, nothing more of the slot is read.
+ * Receives output while a program runs. The bytes stay as they are, and whoever keeps them keeps the chunk of up to 64 KiB that they are a part of. As long
+ * as a promise is pending, nothing more of the slot is read.
  */
 export type OnExecutionOutput = (stream: "stdout" | "stderr", bytes: Buffer) => void | Promise<void>;
 
@@ -116,7 +116,7 @@ class Connection {
   static open(path: string): Promise<Connection> {
     return new Promise((resolve, reject) => {
       const socket = connect({ path });
-      const reader = new FrameReader();
+      const reader = new FrameReader({ inParts: true });
       let connection: Connection | null = null;
       const lose = (error: Error) => {
         clearTimeout(timer);
@@ -565,7 +565,7 @@ export class AttachedSlot {
 
   /**
    * Passes input to the program, in order. An empty buffer ends the input; in a terminal, it is the character that ends a line's input. Call it
-   * again only when the promise has resolved, because pieces wait in memory.
+   * again only when the promise has resolved, because pieces wait in memory. The bytes must not change until then.
    * @returns a promise that resolves when the launcher has the input, which can take until the program reads. After the end of the program,
    * input has no effect.
    */
@@ -583,7 +583,9 @@ export class AttachedSlot {
       if (!this.#takesInput()) return;
       const piece = bytes.subarray(at, at + MAX_INPUT_BYTES);
       this.#underWay.push("input");
-      await this.#connection.send([encodeRaw("INPUT", piece)]);
+      // Of a small piece, a copy takes less time than a write of two buffers.
+      const isSmall = piece.length <= SMALL_INPUT_BYTES;
+      await this.#connection.send(isSmall ? [encodeRaw("INPUT", piece)] : [rawHeader("INPUT", piece.length), piece]);
       at += piece.length;
     } while (at < bytes.length);
   }

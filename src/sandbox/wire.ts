@@ -64,10 +64,15 @@ export class FrameWriter {
 
 /** Encodes a frame whose body does not consist of entries. */
 export function encodeRaw(frame: FrameName, body: Buffer): Buffer {
+  return Buffer.concat([rawHeader(frame, body.length), body]);
+}
+
+/** What precedes the body of such a frame. */
+export function rawHeader(frame: FrameName, bytes: number): Buffer {
   const header = Buffer.alloc(HEADER_BYTES);
-  header.writeUInt32LE(body.length, 0);
+  header.writeUInt32LE(bytes, 0);
   header[4] = FRAMES[frame];
-  return Buffer.concat([header, body]);
+  return header;
 }
 
 export interface Frame {
@@ -77,17 +82,36 @@ export interface Frame {
 
 const frameNames = new Map(Object.entries(FRAMES).map(([name, number]) => [number as number, name as FrameName]));
 
+/** Frames whose body is a piece of a stream: several of them mean what one frame with the bytes of all means. */
+const STREAMS: ReadonlySet<FrameName> = new Set(["STDOUT", "STDERR"]);
+
+const NOTHING = Buffer.alloc(0);
+
 /** Splits a byte stream into frames. */
 export class FrameReader {
+  readonly #inParts: boolean;
+  /** The stream frame that is being passed on, and how many bytes of its body are missing. */
+  #stream: { readonly name: FrameName; missing: number } | null = null;
   #waiting: Buffer[] = [];
   #size = 0;
   /** The size of the frame that is being read; the size of its header while that is incomplete. */
   #needed = HEADER_BYTES;
 
+  /**
+   * @param options `inParts`: a frame of output that comes in several chunks is passed on as several frames, which are parts of the chunks. Otherwise, each
+   *   frame is whole, and one that came in several chunks is a copy.
+   */
+  constructor({ inParts = false }: { readonly inParts?: boolean } = {}) {
+    this.#inParts = inParts;
+  }
+
   /** @throws ProtocolError at the first invalid frame. */
   *push(chunk: Buffer): Generator<Frame> {
-    this.#waiting.push(chunk);
-    this.#size += chunk.length;
+    const part = this.#stream ? chunk.subarray(0, this.#stream.missing) : NOTHING;
+    if (part.length > 0) yield this.#partOf(part);
+    const rest = chunk.subarray(part.length);
+    this.#waiting.push(rest);
+    this.#size += rest.length;
     while (this.#size >= this.#needed) {
       const all = this.#waiting.length === 1 ? (this.#waiting[0] as Buffer) : Buffer.concat(this.#waiting);
       this.#waiting = [all];
@@ -96,6 +120,14 @@ export class FrameReader {
       if (name === undefined) throw new ProtocolError(`unknown frame ${all[4]}`);
       if (length > LARGEST_FRAME) throw new ProtocolError(`a ${name} frame of ${length} bytes`);
       const end = HEADER_BYTES + length;
+      if (all.length < end && this.#inParts && STREAMS.has(name)) {
+        this.#stream = { name, missing: length };
+        this.#waiting = [];
+        this.#size = 0;
+        this.#needed = HEADER_BYTES;
+        if (all.length > HEADER_BYTES) yield this.#partOf(all.subarray(HEADER_BYTES));
+        return;
+      }
       this.#needed = end;
       if (all.length < end) return;
       this.#needed = HEADER_BYTES;
@@ -104,9 +136,13 @@ export class FrameReader {
       yield { name, body: all.subarray(HEADER_BYTES, end) };
     }
   }
-}
 
-const NOTHING = Buffer.alloc(0);
+  #partOf(body: Buffer): Frame {
+    const { name, missing } = this.#stream as { name: FrameName; missing: number };
+    this.#stream = missing > body.length ? { name, missing: missing - body.length } : null;
+    return { name, body };
+  }
+}
 
 const keys = (Object.entries(KEYS) as [KeyName, (typeof KEYS)[KeyName]][]).map(([name, key]) => ({ ...key, name }));
 const keyOf = new Map<number, (typeof keys)[number]>(keys.map((key) => [key.number, key]));

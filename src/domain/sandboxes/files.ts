@@ -129,6 +129,7 @@ export interface SandboxFiles {
   /**
    * Replaces or creates a file. It has its new content when this resolves, and its old content before that: nobody sees a part. If
    * `body` throws, the error is passed on and nothing changes. `changed` if ifMatch or ifNoneMatch does not hold.
+   * @param body chunks, which this and `unpack` do not use any more when they ask for the next one.
    */
   write(path: string, body: AsyncIterable<Buffer>, options: WriteOptions): Promise<FileInfo>;
 

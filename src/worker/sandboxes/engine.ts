@@ -93,13 +93,13 @@ export type BoxReport = StepReport & {
   readonly processesLeft: number;
 };
 
-/** Takes output; the bytes are valid only until it has returned or resolved. With `paced`, no more comes until then. */
+/** Takes output. The bytes stay as they are, and can be a part of a larger chunk. With `paced`, no more comes until it has resolved. */
 export type OnOutput = (stream: "stdout" | "stderr", bytes: Buffer) => void | Promise<void>;
 
 export interface AttachedBox {
   readonly alive: boolean;
   run(step: BoxStep, onOutput: OnOutput): Promise<BoxReport>;
-  /** Gives input to the running step; empty: its input is over. It resolves when the launcher may take more. */
+  /** Gives input to the running step; empty: its input is over. It resolves when the launcher may take more, and the bytes may change. */
   input(bytes: Buffer): Promise<void>;
   /** Sends a signal to the main program. */
   signal(number: number): Promise<void>;

@@ -147,23 +147,29 @@ async function start({ take, limits, use, ...own }: StartOptions): Promise<FileP
   };
 }
 
-/** Passes chunks from the program to one reader: the program waits until the reader has taken a chunk. */
+/** So many bytes of a program may wait for the reader before the program has to wait. Each chunk counts as so many more. */
+const [AHEAD_BYTES, CHUNK_BYTES] = [131_072, 1_024];
+
+/** Passes chunks from the program to one reader: beyond AHEAD_BYTES, the program waits until the reader has taken a chunk. */
 class Handover implements AsyncIterable<Buffer> {
   readonly #chunks: { readonly bytes: Buffer; readonly taken: () => void }[] = [];
+  #bytes = 0;
   #woken = Promise.withResolvers<void>();
   #isOver = false;
 
-  give(bytes: Buffer): Promise<void> {
-    if (this.#isOver) return Promise.resolve();
+  give(bytes: Buffer): Promise<void> | undefined {
+    if (this.#isOver) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#chunks.push({ bytes: Buffer.from(bytes), taken: resolve });
+    this.#chunks.push({ bytes, taken: resolve });
+    this.#bytes += bytes.length + CHUNK_BYTES;
     this.#woken.resolve();
-    return promise;
+    return this.#bytes < AHEAD_BYTES ? undefined : promise;
   }
 
-  /** What was given and not taken still comes. */
+  /** What was given and not taken still comes. The connection is read on, because the report of the program comes next. */
   end(): void {
     this.#isOver = true;
+    for (const { taken } of this.#chunks) taken();
     this.#woken.resolve();
   }
 
@@ -172,6 +178,7 @@ class Handover implements AsyncIterable<Buffer> {
       this.#woken = Promise.withResolvers();
       const chunk = this.#chunks.shift();
       if (chunk) {
+        this.#bytes -= chunk.bytes.length + CHUNK_BYTES;
         // Before the reader asks for more: until then, the connection is not read, and what it says about input is needed to write more.
         chunk.taken();
         yield chunk.bytes;

@@ -312,7 +312,7 @@ function memoryFiles(): SandboxFiles {
   };
   const collect = async (body: AsyncIterable<Buffer>) => {
     const chunks: Buffer[] = [];
-    for await (const chunk of body) chunks.push(chunk);
+    for await (const chunk of body) chunks.push(Buffer.from(chunk));
     return Buffer.concat(chunks);
   };
   return {

@@ -207,19 +207,19 @@ test("failures have their names", async (t) => {
 
 test("reads ranges, files of /proc, and no more than a file had", async (t) => {
   const { files, home } = open(t);
-  const content = Buffer.from(Array.from({ length: 200_000 }, (_, i) => i % 251));
+  const content = Buffer.from(Array.from({ length: 800_000 }, (_, i) => i % 251));
   await files.write("x", body(content), {});
   const read = async (range: Parameters<SandboxFiles["read"]>[1]) => {
     const { from, bytes, body: part } = await files.read("x", range);
     return { from, bytes, same: (await all(part)).equals(content.subarray(from, from + bytes)) };
   };
-  assert.deepEqual(await read(null), { from: 0, bytes: 200_000, same: true });
-  assert.deepEqual(await read({ from: 61_439, to: 122_881 }), { from: 61_439, bytes: 61_442, same: true });
-  assert.deepEqual(await read({ from: 199_999, to: null }), { from: 199_999, bytes: 1, same: true });
-  assert.deepEqual(await read({ from: 5, to: 1e15 }), { from: 5, bytes: 199_995, same: true });
-  assert.deepEqual(await read({ last: 3 }), { from: 199_997, bytes: 3, same: true });
-  assert.deepEqual(await read({ last: 1e9 }), { from: 0, bytes: 200_000, same: true });
-  await assert.rejects(files.read("x", { from: 200_000, to: null }), { code: "badRange" });
+  assert.deepEqual(await read(null), { from: 0, bytes: 800_000, same: true });
+  assert.deepEqual(await read({ from: 262_139, to: 524_281 }), { from: 262_139, bytes: 262_142, same: true });
+  assert.deepEqual(await read({ from: 799_999, to: null }), { from: 799_999, bytes: 1, same: true });
+  assert.deepEqual(await read({ from: 5, to: 1e15 }), { from: 5, bytes: 799_995, same: true });
+  assert.deepEqual(await read({ last: 3 }), { from: 799_997, bytes: 3, same: true });
+  assert.deepEqual(await read({ last: 1e9 }), { from: 0, bytes: 800_000, same: true });
+  await assert.rejects(files.read("x", { from: 800_000, to: null }), { code: "badRange" });
   assert.equal(await text(files, "/proc/version"), readFileSync("/proc/version", "utf8"));
   const { body: shrinking } = await files.read("x", null);
   truncateSync(`${home}/x`, 100);

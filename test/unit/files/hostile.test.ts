@@ -174,7 +174,7 @@ test("content has exactly the announced size, in full frames", async () => {
 test("a reader that leaves kills the program instead of reading the rest", async () => {
   const hostile = new Hostile(function* () {
     yield frame("g");
-    for (;;) yield frame("d", Buffer.alloc(61_440));
+    for (;;) yield frame("d", Buffer.alloc(262_140));
   });
   const client = hostile.client();
   for await (const part of await client.archive("/")) {
@@ -205,7 +205,8 @@ test("no more content is taken from a client than the program accepts", async ()
     return { ...program, write: (bytes) => (++writes > 3 ? new Promise(() => {}) : program.write(bytes)) };
   };
   await assert.rejects(new FileClient(start, { silenceMs: 50 }).write("x", endless(), {}), stopped);
-  assert.ok(taken <= 3, `${taken} chunks`);
+  // One request, two frames that are full, and what waits until a third one is.
+  assert.ok(taken * 1_000 < 3 * 65_532 + 1_000, `${taken} chunks`);
 });
 
 test("a failure ends an upload at once, although the client says nothing more", async () => {
@@ -238,7 +239,7 @@ test("an upload that its client gives up is aborted, and its error is passed on"
 test("at most two programs serve requests, and the next request gets the place of the first that ends", async () => {
   const hostile = new Hostile(function* () {
     yield frame("g");
-    for (;;) yield frame("d", Buffer.alloc(61_440));
+    for (;;) yield frame("d", Buffer.alloc(262_140));
   });
   const client = hostile.client();
   const first = (await client.archive("/")) as AsyncIterableIterator<Buffer>;

@@ -33,6 +33,13 @@ function pieces(bytes: Buffer, cuts: readonly number[]): Buffer[] {
   return places.slice(1).map((end, index) => bytes.subarray(places[index], end));
 }
 
+/** A frame of output, which can be empty. */
+function stream(name: "STDOUT" | "STDERR", bytes: Buffer): Buffer {
+  const header = Buffer.from([0, 0, 0, 0, FRAMES[name]]);
+  header.writeUInt32LE(bytes.length);
+  return Buffer.concat([header, bytes]);
+}
+
 function read(chunks: readonly Buffer[]): Frame[] {
   const reader = new FrameReader();
   return chunks.flatMap((chunk) => [...reader.push(chunk)]);
@@ -63,6 +70,30 @@ test("reads everything that was written, however the stream is split", () => {
 test("reads single bytes like one chunk", () => {
   const bytes = Buffer.concat([torn(), frame("STDOUT", Buffer.from("é")), torn()]);
   assert.deepEqual(read([...bytes].map((byte) => Buffer.from([byte]))), read([bytes]));
+});
+
+test("passes output on in parts of the chunks in which it comes, and all other frames whole", () => {
+  const output = Buffer.from(Array.from({ length: 1_000 }, (_, at) => at % 251));
+  const cuts = fc.array(fc.nat(), { maxLength: 30 });
+  fc.assert(
+    fc.property(cuts, fc.nat({ max: output.length }), (places, first) => {
+      const [begin, rest] = [output.subarray(0, first), output.subarray(first)];
+      const sent = [frame("STDERR", Buffer.from("x")), torn(), stream("STDOUT", begin), stream("STDOUT", rest), torn()];
+      const chunks = pieces(Buffer.concat(sent), places);
+      const reader = new FrameReader({ inParts: true });
+      const got = chunks.flatMap((chunk) => [...reader.push(chunk)]);
+      const bytes = (name: FrameName) => Buffer.concat(got.filter((one) => one.name === name).map(({ body }) => body));
+      assert.deepEqual([bytes("STDOUT"), bytes("STDERR")], [output, Buffer.from("x")]);
+      const others = got.filter(({ name }) => name === "TEARDOWN");
+      assert.deepEqual(
+        others.map(({ body }) => body),
+        [torn().subarray(5), torn().subarray(5)],
+      );
+      assert.ok(got.indexOf(others[0] as Frame) < got.findIndex(({ name }) => name === "STDOUT"));
+      assert.equal(got.at(-1), others[1]);
+    }),
+    { numRuns: 300 },
+  );
 });
 
 test("invalid bytes cause only ProtocolError", () => {
