@@ -29,6 +29,8 @@ const MAX_COMMAND_BYTES = 480 * 1024;
 const PROCESS_RLIMIT_ABOVE = 64;
 const MAX_ENV = 64;
 const MAX_ARGS = 128;
+/** Of one argument, and of a variable with its name. */
+const [MAX_ARG_BYTES, MAX_VARIABLE_BYTES] = [64 * 1024, 16 * 1024];
 
 /** The launcher has as many sandboxes, or connections for executions, as it may have. */
 export class SandboxesFullError extends SandboxError {
@@ -744,18 +746,19 @@ function isLive({ live, terminal }: ExecutionStep): boolean {
 
 function fits({ command, env }: ExecutionStep): boolean {
   const variables = Object.entries(env);
-  const bytes = (texts: readonly string[]) => texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 2, 0);
-  return (
-    command.length >= 1 &&
-    command.length <= MAX_ARGS &&
-    variables.length <= MAX_ENV &&
-    command.every((arg) => Buffer.byteLength(arg) <= 64 * 1024 && !arg.includes("\0")) &&
-    variables.every(
-      ([name, value]) =>
-        Buffer.byteLength(name) + Buffer.byteLength(value) < 16 * 1024 && !`${name}${value}`.includes("\0"),
-    ) &&
-    bytes(command) + bytes(variables.flat()) <= MAX_COMMAND_BYTES
-  );
+  if (command.length < 1 || command.length > MAX_ARGS || variables.length > MAX_ENV) return false;
+  let bytes = 0;
+  for (const arg of command) {
+    const size = Buffer.byteLength(arg);
+    if (size > MAX_ARG_BYTES || arg.includes("\0")) return false;
+    bytes += size + 2;
+  }
+  for (const [name, value] of variables) {
+    const size = Buffer.byteLength(name) + Buffer.byteLength(value);
+    if (size >= MAX_VARIABLE_BYTES || name.includes("\0") || value.includes("\0")) return false;
+    bytes += size + 4;
+  }
+  return bytes <= MAX_COMMAND_BYTES;
 }
 
 /** The HOLD frame. */

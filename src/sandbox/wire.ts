@@ -12,28 +12,49 @@ export class ProtocolError extends OperatorError {
 
 /** Values of at least this size are pieces of their own. */
 const LARGE_BYTES = 65_536;
+/** The first size of the buffer in which entries are written one after the other. A frame for a program has some 700 bytes. */
+const BUFFER_BYTES = 1_024;
+const [INT_BYTES, TWO_32] = [8, 2 ** 32];
 
 /** Builds one frame from entries. */
 export class FrameWriter {
-  readonly #frame: FrameName;
-  readonly #parts: Buffer[] = [];
+  /** What precedes the buffer: earlier entries, and the large values between them. */
+  readonly #pieces: Buffer[] = [];
+  /** Small values are written into one buffer, because a buffer for each of them costs more than the rest of a frame. */
+  #buffer = Buffer.allocUnsafe(BUFFER_BYTES);
+  #used = HEADER_BYTES;
+  /** The size of all entries. */
+  #size = 0;
 
   constructor(frame: FrameName) {
-    this.#frame = frame;
+    this.#buffer[HEADER_BYTES - 1] = FRAMES[frame];
   }
 
+  /** @throws RangeError for a number that is not an integer of 64 bits, or negative. */
   int(key: KeyName, value: number | bigint): this {
-    const bytes = Buffer.alloc(8);
-    bytes.writeBigUInt64LE(BigInt(value));
-    return this.bytes(key, bytes);
+    const at = this.#begin(key, INT_BYTES);
+    if (typeof value === "bigint") {
+      this.#buffer.writeBigUInt64LE(value, at);
+    } else {
+      if (!Number.isInteger(value)) throw new RangeError(`${key} is ${value}`);
+      this.#buffer.writeUInt32LE(value % TWO_32, at);
+      this.#buffer.writeUInt32LE(Math.floor(value / TWO_32), at + INT_BYTES / 2);
+    }
+    return this;
   }
 
   bytes(key: KeyName, value: Buffer | string): this {
-    const data = typeof value === "string" ? Buffer.from(value, "utf8") : value;
-    const head = Buffer.alloc(HEADER_BYTES);
-    head[0] = KEYS[key].number;
-    head.writeUInt32LE(data.length, 1);
-    this.#parts.push(head, data);
+    const size = typeof value === "string" ? Buffer.byteLength(value) : value.length;
+    if (size >= LARGE_BYTES) {
+      this.#begin(key, 0, size);
+      this.#pieces.push(this.#buffer.subarray(0, this.#used), typeof value === "string" ? Buffer.from(value) : value);
+      this.#buffer = Buffer.allocUnsafe(BUFFER_BYTES);
+      this.#used = 0;
+    } else {
+      const at = this.#begin(key, size);
+      if (typeof value === "string") this.#buffer.write(value, at);
+      else value.copy(this.#buffer, at);
+    }
     return this;
   }
 
@@ -44,21 +65,25 @@ export class FrameWriter {
 
   /** The whole frame in several pieces, so that large values are not copied. */
   pieces(): Buffer[] {
-    const header = Buffer.alloc(HEADER_BYTES);
-    const size = this.#parts.reduce((sum, part) => sum + part.length, 0);
-    header.writeUInt32LE(size, 0);
-    header[4] = FRAMES[this.#frame];
-    const pieces: Buffer[] = [];
-    let small: Buffer[] = [header];
-    for (const part of this.#parts) {
-      if (part.length < LARGE_BYTES) {
-        small.push(part);
-      } else {
-        pieces.push(Buffer.concat(small), part);
-        small = [];
-      }
+    const pieces = [...this.#pieces, this.#buffer.subarray(0, this.#used)];
+    pieces[0]?.writeUInt32LE(this.#size, 0);
+    return pieces;
+  }
+
+  /** Begins an entry, with space in the buffer. @param size of the value, which is `space` unless it is a piece of its own. @returns where its value begins. */
+  #begin(key: KeyName, space: number, size = space): number {
+    const needed = this.#used + HEADER_BYTES + space;
+    if (needed > this.#buffer.length) {
+      const larger = Buffer.allocUnsafe(2 * needed);
+      this.#buffer.copy(larger, 0, 0, this.#used);
+      this.#buffer = larger;
     }
-    return [...pieces, Buffer.concat(small)];
+    this.#buffer[this.#used] = KEYS[key].number;
+    this.#buffer.writeUInt32LE(size, this.#used + 1);
+    const at = this.#used + HEADER_BYTES;
+    this.#used = needed;
+    this.#size += HEADER_BYTES + size;
+    return at;
   }
 }
 
@@ -145,7 +170,8 @@ export class FrameReader {
 }
 
 const keys = (Object.entries(KEYS) as [KeyName, (typeof KEYS)[KeyName]][]).map(([name, key]) => ({ ...key, name }));
-const keyOf = new Map<number, (typeof keys)[number]>(keys.map((key) => [key.number, key]));
+const keyOf: (typeof keys)[number][] = [];
+for (const key of keys) keyOf[key.number] = key;
 const requiredOf = Map.groupBy(
   keys.filter(({ count }) => count === "one"),
   ({ frame }) => frame,
@@ -154,41 +180,55 @@ const requiredOf = Map.groupBy(
 /** The entries of a frame, validated against KEYS: each key is known, belongs to this frame, and occurs as often as it may. */
 export class Entries {
   readonly #body: Buffer;
-  /** Start and end of each value. */
-  readonly #places = new Map<KeyName, number[]>();
+  /** Where the first value of each key begins, by the number of the key; 0 if it is absent. Its size precedes it. */
+  readonly #first: number[] = new Array(keyOf.length).fill(0);
+  /** Where the further values of keys begin that occur several times. */
+  readonly #further = new Map<KeyName, number[]>();
 
   /** @throws ProtocolError for an invalid frame. */
   constructor({ name: frame, body }: Frame) {
     this.#body = body;
     for (let at = 0; at < body.length; ) {
       if (body.length - at < HEADER_BYTES) throw new ProtocolError(`truncated entry in ${frame}`);
-      const key = keyOf.get(body[at] as number);
+      const key = keyOf[body[at] as number];
       const start = at + HEADER_BYTES;
       const end = start + body.readUInt32LE(at + 1);
       if (key === undefined || key.frame !== frame) throw new ProtocolError(`key ${body[at]} in ${frame}`);
       if (end > body.length) throw new ProtocolError(`${key.name} is longer than its frame`);
-      if (key.type === "int" && end - start !== 8) throw new ProtocolError(`${key.name} is not 8 bytes`);
-      const places = this.#places.get(key.name);
-      if (places && key.count !== "many") throw new ProtocolError(`${key.name} twice in ${frame}`);
-      if (places) places.push(start, end);
-      else this.#places.set(key.name, [start, end]);
+      if (key.type === "int" && end - start !== INT_BYTES) throw new ProtocolError(`${key.name} is not 8 bytes`);
+      if (this.#first[key.number] === 0) this.#first[key.number] = start;
+      else if (key.count !== "many") throw new ProtocolError(`${key.name} twice in ${frame}`);
+      else this.#addFurther(key.name, start);
       at = end;
     }
     for (const { name } of requiredOf.get(frame) ?? []) {
-      if (!this.#places.has(name)) throw new ProtocolError(`${frame} without ${name}`);
+      if (this.#start(name) === 0) throw new ProtocolError(`${frame} without ${name}`);
     }
   }
 
+  #addFurther(key: KeyName, start: number): void {
+    const known = this.#further.get(key);
+    if (known) known.push(start);
+    else this.#further.set(key, [start]);
+  }
+
+  #start(key: KeyName): number {
+    return this.#first[KEYS[key].number] as number;
+  }
+
+  #end(start: number): number {
+    return start + this.#body.readUInt32LE(start - HEADER_BYTES + 1);
+  }
+
   big(key: KeyName): bigint | null {
-    const [start] = this.#places.get(key) ?? [];
-    return start === undefined ? null : this.#body.readBigUInt64LE(start);
+    const start = this.#start(key);
+    return start === 0 ? null : this.#body.readBigUInt64LE(start);
   }
 
   /** The value of a key; null if it is absent. Values above 2^53 lose their last digits, but no limit is that large. */
   optionalInt(key: KeyName): number | null {
-    const [start] = this.#places.get(key) ?? [];
-    if (start === undefined) return null;
-    return this.#body.readUInt32LE(start + 4) * 2 ** 32 + this.#body.readUInt32LE(start);
+    const start = this.#start(key);
+    return start === 0 ? null : this.#body.readUInt32LE(start + 4) * TWO_32 + this.#body.readUInt32LE(start);
   }
 
   int(key: KeyName): number {
@@ -197,12 +237,13 @@ export class Entries {
 
   /** The value of a key; empty if it is absent. They are a part of the frame: whoever keeps them keeps the whole frame in memory. */
   bytes(key: KeyName): Buffer {
-    const [start, end] = this.#places.get(key) ?? [];
-    return start === undefined ? NOTHING : this.#body.subarray(start, end);
+    const start = this.#start(key);
+    return start === 0 ? NOTHING : this.#body.subarray(start, this.#end(start));
   }
 
   optionalText(key: KeyName): string | null {
-    return this.texts(key)[0] ?? null;
+    const start = this.#start(key);
+    return start === 0 ? null : this.#text(start);
   }
 
   text(key: KeyName): string {
@@ -210,9 +251,12 @@ export class Entries {
   }
 
   texts(key: KeyName): string[] {
-    const places = this.#places.get(key) ?? [];
-    const texts: string[] = [];
-    for (let i = 0; i < places.length; i += 2) texts.push(this.#body.toString("utf8", places[i], places[i + 1]));
-    return texts;
+    const start = this.#start(key);
+    if (start === 0) return [];
+    return [start, ...(this.#further.get(key) ?? [])].map((one) => this.#text(one));
+  }
+
+  #text(start: number): string {
+    return this.#body.toString("utf8", start, this.#end(start));
   }
 }

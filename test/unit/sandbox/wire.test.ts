@@ -67,6 +67,31 @@ test("reads everything that was written, however the stream is split", () => {
   );
 });
 
+test("large values are pieces of their own, so that they are not copied", () => {
+  const large = Buffer.alloc(65_536, "x");
+  for (const value of [large, large.toString()]) {
+    const sent = new FrameWriter("FILE")
+      .bytes("LEFT_NAME", "é")
+      .bytes("LEFT_DATA", value)
+      .int("LEFT_MODE", 2 ** 40 + 3);
+    const pieces = sent.pieces();
+    if (value === large) assert.equal(pieces[1], large);
+    assert.deepEqual(
+      pieces.map(({ length }) => length),
+      [5 + 7 + 5, 65_536, 13],
+    );
+    const entries = new Entries(read(pieces)[0] as Frame);
+    assert.equal(entries.text("LEFT_NAME"), "é");
+    assert.ok(entries.bytes("LEFT_DATA").equals(large));
+    assert.equal(entries.int("LEFT_MODE"), 2 ** 40 + 3);
+  }
+});
+
+test("refuses to write a number that is no integer of 64 bits", () => {
+  for (const value of [0.5, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 64, -1n, 2n ** 64n])
+    assert.throws(() => new FrameWriter("STEP").int("WALL_MS", value), RangeError, String(value));
+});
+
 test("reads single bytes like one chunk", () => {
   const bytes = Buffer.concat([torn(), frame("STDOUT", Buffer.from("é")), torn()]);
   assert.deepEqual(read([...bytes].map((byte) => Buffer.from([byte]))), read([bytes]));
