@@ -73,7 +73,7 @@ export class LongAnswers {
   async send(owner: string, reply: FastifyReply, value: unknown): Promise<FastifyReply> {
     reply.type("application/json; charset=utf-8");
     if (longBytes(value) > SHORT_BYTES) return this.sendPieces(owner, reply, jsonPieces(value));
-    const text = [...jsonPieces(value)].join("");
+    const text = JSON.stringify(value);
     if (text.length <= LONGEST_ESCAPE * SHORT_BYTES) return reply.send(text);
     const bytes = Buffer.from(text);
     await this.admitFor(owner, reply.request, reply)(bytes.length);
