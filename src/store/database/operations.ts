@@ -36,7 +36,8 @@ export function perform(
 }
 
 /**
- * Runs pieces of work in one transaction, each in its own savepoint, so that a failure does not affect the others.
+ * Runs pieces of work in one transaction, each in its own savepoint, so that a failure does not affect the others. A piece that is alone needs none:
+ * its failure ends the transaction.
  * @returns the result of each piece, in order.
  * @throws if a failure, such as a full disk, has ended the whole transaction.
  */
@@ -44,6 +45,8 @@ export async function runPieces<T>(
   trx: Transaction<Schema>,
   pieces: readonly ((trx: Transaction<Schema>) => Promise<T>)[],
 ): Promise<PromiseSettledResult<T>[]> {
+  const [first, ...others] = pieces;
+  if (first && others.length === 0) return [{ status: "fulfilled", value: await first(trx) }];
   const ended: PromiseSettledResult<T>[] = [];
   for (const piece of pieces) {
     await sql`savepoint piece`.execute(trx);
