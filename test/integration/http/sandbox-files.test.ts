@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { request } from "node:http";
 import { type TestContext, test } from "node:test";
 import { MemorySandboxes } from "../../support/http/memory-sandboxes.ts";
-import { type Ask, startHttp } from "../../support/http/running.ts";
+import { type Ask, type Options, startHttp } from "../../support/http/running.ts";
+import { onEachDatabase } from "../../support/store/temporary.ts";
 
-async function start(t: TestContext, limits: NonNullable<Parameters<typeof startHttp>[1]>["limits"] = {}) {
+async function start(t: TestContext, options: Options = {}) {
   const running = await startHttp(t, {
+    ...options,
     transport: { kind: "loopback" },
-    limits,
     sandboxesOver: (store) => new MemorySandboxes(store),
   });
   const key = await running.key({ profiles: ["agent"] });
@@ -19,56 +20,58 @@ async function start(t: TestContext, limits: NonNullable<Parameters<typeof start
   return { ...running, key, files, send, put };
 }
 
-// On SQLite only: the database does not have files.
-
-test("a file is written, read in parts, described, moved and removed", async (t) => {
-  const { send, put, files } = await start(t);
-  const written = await put("a.txt&mode=755", "0123456789");
-  assert.equal(written.status, 200);
-  assert.deepEqual(written.json, {
-    path: "/home/user/a.txt",
-    type: "file",
-    bytes: 10,
-    mode: 0o755,
-    modified_at: "2026-01-01T00:00:00.000Z",
-    etag: "e-1",
-    target: null,
+onEachDatabase((open) => {
+  test("a file is written, read in parts, described, moved and removed", async (t) => {
+    const { send, put, files } = await start(t, { open });
+    const written = await put("a.txt&mode=755", "0123456789");
+    assert.equal(written.status, 200);
+    assert.deepEqual(written.json, {
+      path: "/home/user/a.txt",
+      type: "file",
+      bytes: 10,
+      mode: 0o755,
+      modified_at: "2026-01-01T00:00:00.000Z",
+      etag: "e-1",
+      target: null,
+    });
+    assert.equal(written.headers.etag, '"e-1"');
+    const path = `${files}?path=a.txt`;
+    const read = await send({ path });
+    assert.deepEqual([read.status, read.text, read.headers["content-length"]], [200, "0123456789", "10"]);
+    assert.equal(read.headers.etag, '"e-1"');
+    assert.equal(read.headers["content-type"], "application/octet-stream");
+    for (const [range, text, content] of [
+      ["bytes=2-4", "234", "bytes 2-4/10"],
+      ["bytes=8-", "89", "bytes 8-9/10"],
+      ["bytes=-3", "789", "bytes 7-9/10"],
+      ["bytes=5-99", "56789", "bytes 5-9/10"],
+    ] as const) {
+      const part = await send({ path, headers: { range } });
+      assert.deepEqual([part.status, part.text, part.headers["content-range"]], [206, text, content], range);
+    }
+    assert.equal((await send({ path, headers: { range: "bytes=10-" } })).status, 416);
+    assert.equal((await send({ path, headers: { range: "lines=1" } })).status, 200);
+    assert.equal((await send({ path, headers: { range: "bytes=0-0", "if-range": '"e-9"' } })).status, 200);
+    const known = await send({ path, headers: { "if-none-match": '"e-1"' } });
+    assert.deepEqual([known.status, known.text, known.headers.etag], [304, "", '"e-1"']);
+    const head = await send({ method: "HEAD", path });
+    assert.deepEqual([head.status, head.text, head.headers["content-length"]], [200, "", "10"]);
+    assert.equal((await send({ path: `${files}/info?path=a.txt` })).json.bytes, 10);
+    const moved = await send({ method: "POST", path: `${files}/move`, body: { path: "a.txt", to: "b.txt" } });
+    assert.equal(moved.json.path, "/home/user/b.txt");
+    const missing = await send({ path });
+    assert.deepEqual(
+      [missing.status, missing.json],
+      [
+        404,
+        { error: "/home/user/a.txt: there is no such file or directory", code: "notFound", path: "/home/user/a.txt" },
+      ],
+    );
+    assert.equal((await send({ method: "DELETE", path: `${files}?path=b.txt` })).status, 200);
   });
-  assert.equal(written.headers.etag, '"e-1"');
-  const path = `${files}?path=a.txt`;
-  const read = await send({ path });
-  assert.deepEqual([read.status, read.text, read.headers["content-length"]], [200, "0123456789", "10"]);
-  assert.equal(read.headers.etag, '"e-1"');
-  assert.equal(read.headers["content-type"], "application/octet-stream");
-  for (const [range, text, content] of [
-    ["bytes=2-4", "234", "bytes 2-4/10"],
-    ["bytes=8-", "89", "bytes 8-9/10"],
-    ["bytes=-3", "789", "bytes 7-9/10"],
-    ["bytes=5-99", "56789", "bytes 5-9/10"],
-  ] as const) {
-    const part = await send({ path, headers: { range } });
-    assert.deepEqual([part.status, part.text, part.headers["content-range"]], [206, text, content], range);
-  }
-  assert.equal((await send({ path, headers: { range: "bytes=10-" } })).status, 416);
-  assert.equal((await send({ path, headers: { range: "lines=1" } })).status, 200);
-  assert.equal((await send({ path, headers: { range: "bytes=0-0", "if-range": '"e-9"' } })).status, 200);
-  const known = await send({ path, headers: { "if-none-match": '"e-1"' } });
-  assert.deepEqual([known.status, known.text, known.headers.etag], [304, "", '"e-1"']);
-  const head = await send({ method: "HEAD", path });
-  assert.deepEqual([head.status, head.text, head.headers["content-length"]], [200, "", "10"]);
-  assert.equal((await send({ path: `${files}/info?path=a.txt` })).json.bytes, 10);
-  const moved = await send({ method: "POST", path: `${files}/move`, body: { path: "a.txt", to: "b.txt" } });
-  assert.equal(moved.json.path, "/home/user/b.txt");
-  const missing = await send({ path });
-  assert.deepEqual(
-    [missing.status, missing.json],
-    [
-      404,
-      { error: "/home/user/a.txt: there is no such file or directory", code: "notFound", path: "/home/user/a.txt" },
-    ],
-  );
-  assert.equal((await send({ method: "DELETE", path: `${files}?path=b.txt` })).status, 200);
 });
+
+// On SQLite only from here on: for a request for a file, the database finds the key and the sandbox, as above, and has nothing of the file.
 
 test("a file is replaced only under the conditions of the request", async (t) => {
   const { put } = await start(t);
@@ -125,7 +128,9 @@ test("directories are listed in pages, made, archived and removed", async (t) =>
 });
 
 test("an upload may take longer than any other request, and one that breaks off changes nothing", async (t) => {
-  const { port, key, send, files } = await start(t, { requestTimeout: 300, connectionsCheckingInterval: 50 });
+  const { port, key, send, files } = await start(t, {
+    limits: { requestTimeout: 300, connectionsCheckingInterval: 50 },
+  });
   const upload = (path: string) => {
     const headers = { "x-api-key": key, "transfer-encoding": "chunked" };
     const sent = request({ port, method: "PUT", path: `${files}?path=${path}`, headers, agent: false });

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { after, before, type TestContext, test } from "node:test";
 import { sandboxesOf } from "../../../src/sandbox/held-sandbox.ts";
-import { type Ask, startHttp } from "../../support/http/running.ts";
+import { type Ask, type Options, startHttp } from "../../support/http/running.ts";
 import { type DiskDirectory, diskDirectory, NO_DISKS } from "../../support/launcher/disks.ts";
 import { type Launcher, startLauncher } from "../../support/launcher/launcher.ts";
 import { eventually } from "../../support/launcher/machine.ts";
 import { keeperOf } from "../../support/sandboxes/keeper.ts";
+import { onEachDatabase } from "../../support/store/temporary.ts";
 import { someLanguages } from "../../support/worker/some-languages.ts";
 
 const MIB = 1_048_576;
@@ -32,8 +33,12 @@ after(async () => {
 });
 
 /** The real server, with sandboxes of the real launcher. */
-async function start(t: TestContext, diskBytes = DISKS) {
+async function start(
+  t: TestContext,
+  { diskBytes = DISKS, ...options }: Options & { readonly diskBytes?: number } = {},
+) {
   const running = await startHttp(t, {
+    ...options,
     sandboxesOver: (store) =>
       keeperOf(t, {
         store,
@@ -48,6 +53,8 @@ async function start(t: TestContext, diskBytes = DISKS) {
     await send({ method: "POST", path: "/api/sandboxes", body: { limits, ...more } });
   return { ...running, send, create };
 }
+
+// On SQLite only: these tests are about what the kernel does with disks, and what the service refuses without its database.
 
 test("a sandbox with a disk is used like any other, and its files can be more than its memory", SKIP, async (t) => {
   const { send, create } = await start(t);
@@ -113,22 +120,24 @@ test("a request for a disk is refused if no service could fulfil it, and waits f
   assert.equal(another.status, 201, another.text);
 });
 
-test(
-  "an account gets no more of disks than its tier permits, and none from a service without disks",
-  SKIP,
-  async (t) => {
-    const { create, store } = await start(t);
-    const tier = { name: "beta", requestsPerMinute: 600, concurrency: 10, sandboxDiskBytes: GIB };
-    await store.tiers.set(tier, "test");
-    const refused = await create({ storage: "disk", disk_bytes: 2 * GIB });
-    assert.deepEqual(
-      [refused.status, /its most of disks of sandboxes: 1073741824/.test(refused.text)],
-      [429, true],
-      refused.text,
-    );
-    assert.equal((await create({ storage: "disk", disk_bytes: GIB })).status, 201);
-    const without = await start(t, 0);
-    const off = await without.create({ storage: "disk" });
-    assert.deepEqual([off.status, /have no disks.*ASSAY_SANDBOX_DISK/.test(off.text)], [400, true], off.text);
-  },
-);
+onEachDatabase((open) => {
+  test(
+    "an account gets no more of disks than its tier permits, and none from a service without disks",
+    SKIP,
+    async (t) => {
+      const { create, store } = await start(t, { open });
+      const tier = { name: "beta", requestsPerMinute: 600, concurrency: 10, sandboxDiskBytes: GIB };
+      await store.tiers.set(tier, "test");
+      const refused = await create({ storage: "disk", disk_bytes: 2 * GIB });
+      assert.deepEqual(
+        [refused.status, /its most of disks of sandboxes: 1073741824/.test(refused.text)],
+        [429, true],
+        refused.text,
+      );
+      assert.equal((await create({ storage: "disk", disk_bytes: GIB })).status, 201);
+      const without = await start(t, { open, diskBytes: 0 });
+      const off = await without.create({ storage: "disk" });
+      assert.deepEqual([off.status, /have no disks.*ASSAY_SANDBOX_DISK/.test(off.text)], [400, true], off.text);
+    },
+  );
+});

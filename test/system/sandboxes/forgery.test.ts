@@ -11,7 +11,8 @@ import { addKey, type Temporary, temporaryStore } from "../../support/store/temp
 
 /*
  * The programs of a sandbox have one user: they can signal each other and change each other's files, and docs/sandboxes.md says so. But what the record
- * of an execution says is what its own processes have done and what has happened to them, and nothing that a neighbour claims.
+ * of an execution says is what its own processes have done and what has happened to them, and nothing that a neighbour claims. On SQLite only: the database
+ * stores the records, and has no part in what they say.
  */
 
 const MIB = 1_048_576;

@@ -10,7 +10,7 @@ import { addKey, type Temporary, temporaryStore } from "../../support/store/temp
 
 /*
  * A sandbox is a computer as people expect it (docs/sandboxes.md, "What a sandbox has"): the tools that agents call without thinking work, although they have
- * no root, no network and no manager of packages.
+ * no root, no network and no manager of packages. On SQLite only: the database has no part in it.
  */
 
 const MIB = 1_048_576;
