@@ -13,6 +13,8 @@ import { expectOutput, type Judge, type Work } from "./judge.ts";
 
 const MODULE = "github.com/criyle/go-judge";
 const VERSION = "1.12.2";
+/** Runs a program, with the name of its control group as the last argument. */
+export const ENCLOSED = fileURLToPath(new URL("./enclosed.sh", import.meta.url));
 const START_MS = 10_000;
 const SECOND_NS = 1_000_000_000;
 const MIB = 1_048_576;
@@ -55,8 +57,8 @@ export async function startGoJudge(
   const configuration = join(directory, "go-judge.yaml");
   writeFileSync(configuration, mounts(rootfs));
   const port = await freePort();
-  const runner = fileURLToPath(new URL("./go-judge.sh", import.meta.url));
-  const child = spawn(runner, [program, configuration, String(port)], { stdio: ["ignore", "ignore", "inherit"] });
+  const settings = ["-silent", "-mount-conf", configuration, "-http-addr", `127.0.0.1:${port}`, "-cgroup-prefix"];
+  const child = spawn(ENCLOSED, [program, ...settings], { stdio: ["ignore", "ignore", "inherit"] });
   const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const ask = asker(port, new Agent({ keepAlive: true }));
   const deadline = performance.now() + START_MS;

@@ -9,7 +9,7 @@ import { admittedSandboxes, unmeasured } from "../sandboxes.ts";
 import { timed } from "../service.ts";
 import { Agent } from "./agent.ts";
 import { Counts, growth } from "./counts.ts";
-import { peerTrue } from "./peer.ts";
+import { goJudgeTimes, podmanTimes } from "./peer.ts";
 
 type Measure = (bench: Bench) => Promise<SandboxRow[]>;
 
@@ -26,6 +26,8 @@ export const ROWS: Readonly<Record<string, Measure>> = {
   create: creation,
   execute: execution,
   executions_per_second: throughput,
+  go_judge: goJudge,
+  podman,
   keystroke: keystrokes,
   first_byte: firstBytes,
   file_1_kib: smallFiles,
@@ -98,8 +100,7 @@ async function creation({ agent, times }: Bench): Promise<SandboxRow[]> {
   ];
 }
 
-async function execution(bench: Bench): Promise<SandboxRow[]> {
-  const { agent, times } = bench;
+async function execution({ agent, times }: Bench): Promise<SandboxRow[]> {
   const sandbox = await agent.create();
   const echo = { argv: ["bash", "-c", "echo hello"] };
   const amount = times(2_000, 20);
@@ -113,19 +114,7 @@ async function execution(bench: Bench): Promise<SandboxRow[]> {
   const floor = { name: "spawn of `true` in Node", value: quantile(bare, 0.5), p99: quantile(bare, 0.99) };
   const ours = await repeated(amount, () => agent.execute(sandbox, TRUE));
   const bash = await repeated(amount, () => agent.execute(sandbox, echo));
-  const peer = await peerTrue(bench, amount);
-  return [
-    spread("execute_true", ours, [3, 8], { floor }),
-    spread("execute_bash_echo", bash, [3, 8], { floor }),
-    "note" in peer
-      ? unmeasured("go_judge_true", peer.note)
-      : {
-          ...spread("go_judge_true", peer.times, [0, 0]),
-          target: "–",
-          reached: null,
-          note: "without TLS, storage and state",
-        },
-  ];
+  return [spread("execute_true", ours, [3, 8], { floor }), spread("execute_bash_echo", bash, [3, 8], { floor })];
 }
 
 async function throughput({ agent, times, servicePid, launcherPid }: Bench): Promise<SandboxRow[]> {
@@ -148,6 +137,41 @@ async function throughput({ agent, times, servicePid, launcherPid }: Bench): Pro
   const rate = (1_000 * latencies.length) / ms;
   const note = `CPU time of each: service ${service} us, launcher and boxes ${launcher} us; p99 ${Math.round(quantile(latencies, 0.99))} ms`;
   return [single("executions_per_second", "1/s", rate, "at least 500", rate >= 500, note)];
+}
+
+/** A row of another program, which has no target. */
+function ofPeer(name: string, values: readonly number[], note: string, floor: SandboxRow["floor"] = null): SandboxRow {
+  return { ...spread(name, values, [0, 0], { note, floor }), target: "–", reached: null };
+}
+
+async function goJudge(bench: Bench): Promise<SandboxRow[]> {
+  const measured = await goJudgeTimes(bench, CLIENTS);
+  if ("note" in measured) return [unmeasured("go_judge_true", measured.note)];
+  const note = "without TLS, storage and state";
+  const { executeTrue, executeBashEcho, rate } = measured;
+  return [
+    ofPeer("go_judge_true", executeTrue, note),
+    ofPeer("go_judge_bash_echo", executeBashEcho, note),
+    {
+      ...single("go_judge_executions_per_second", "1/s", rate, "–", false, `${note}; ${CLIENTS} clients`),
+      reached: null,
+    },
+  ];
+}
+
+async function podman(bench: Bench): Promise<SandboxRow[]> {
+  const measured = await podmanTimes(bench);
+  if ("note" in measured) return [unmeasured("podman_create", measured.note)];
+  const { version, create, runTrue, executeTrue, executeBashEcho, file1Kib } = measured;
+  const floor = { name: "`podman --version`", value: quantile(version, 0.5), p99: quantile(version, 0.99) };
+  const note = "as root, without an API and records";
+  return [
+    ofPeer("podman_create", create, note, floor),
+    ofPeer("podman_run_true", runTrue, "a container until it is removed", floor),
+    ofPeer("podman_execute_true", executeTrue, note, floor),
+    ofPeer("podman_execute_bash_echo", executeBashEcho, note, floor),
+    ofPeer("podman_file_1_kib", file1Kib, "a write and a read, each by a program of the container", floor),
+  ];
 }
 
 async function keystrokes({ agent, times }: Bench): Promise<SandboxRow[]> {

@@ -32,12 +32,14 @@ const schema = z.array(
 
 test("every row is measured or says why not", { timeout: 600_000, skip: SKIPS_LONG }, async () => {
   const image = ["--image", environment("ASSAY_TEST_IMAGE"), "--launcher-socket", launcher.socket];
-  const unused = ["--launcher", "-", "--instance", "-", "--uid-base", "0"];
+  const unused = ["--launcher", "-", "--instance", "-", "--uid-base", "0", "--data", environment("ASSAY_TEST_DATA")];
   const capacity = ["--sandboxes", String(SANDBOXES), "--sandbox-memory", String(MEMORY)];
-  // Without `execute`, which builds go-judge, and without `leaks`, which counts what the whole machine has.
+  // Without `go_judge`, which downloads and builds it, and without `leaks`, which test/system/bounds/sandbox-leaks.test.ts has.
   const names = [
     "create",
+    "execute",
     "executions_per_second",
+    "podman",
     "keystroke",
     "first_byte",
     "file",
@@ -53,7 +55,9 @@ test("every row is measured or says why not", { timeout: 600_000, skip: SKIPS_LO
   assert.deepEqual(
     rows.map(({ name }) => name),
     [
-      ...["create_warm", "create_cold", "end", "executions_per_second", "keystroke", "first_byte", "file_1_kib"],
+      ...["create_warm", "create_cold", "end", "execute_true", "execute_bash_echo", "executions_per_second"],
+      ...["podman_create", "podman_run_true", "podman_execute_true", "podman_execute_bash_echo", "podman_file_1_kib"],
+      ...["keystroke", "first_byte", "file_1_kib"],
       ...["pause", "resume", "snapshot", "fork", "idle_sandboxes", "hello_beside_idle", "one_execution_a_second_each"],
     ],
   );
