@@ -9,10 +9,11 @@ const SOURCES = new URL("../../../image/files/", import.meta.url).pathname;
 /** The user that the program has in tests outside of a box. */
 export const NOBODY = 65_534;
 
-/** Compiles the file program. @returns its path */
-export function compileFileProgram(directory: string, options: readonly string[] = []): string {
+/** Compiles the file program, also for another processor. @returns its path */
+export function compileFileProgram(directory: string, options: readonly string[] = [], compiler = "gcc"): string {
   const program = join(directory, "files");
-  execFileSync("sh", ["-c", 'gcc -std=gnu11 -O1 -g "$@" *.c -o "$0"', program, ...options], { cwd: SOURCES });
+  const script = 'compiler=$1; shift; "$compiler" -std=gnu11 -O1 -g "$@" *.c -o "$0"';
+  execFileSync("sh", ["-c", script, program, compiler, ...options], { cwd: SOURCES });
   return program;
 }
 

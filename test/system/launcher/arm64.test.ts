@@ -1,16 +1,18 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { arch, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { FileClient } from "../../../src/files/client.ts";
+import { compileFileProgram, startLocally, temporaryHome } from "../../support/files/local-program.ts";
 import { environment, startLauncher } from "../../support/launcher/launcher.ts";
 import { tracesLeft } from "../../support/launcher/machine.ts";
 import { CORPUS_DIRECTORY } from "./corpus.ts";
 
 /**
- * The arm64 launcher, built by Debian's cross compiler and run by user-mode emulation, which passes system calls to the
- * host kernel and lacks clone3, seccomp and bpf. So no box is built there.
+ * The arm64 launcher and the file program of sandboxes, built by Debian's cross compiler and run by user-mode emulation, which passes
+ * system calls to the host kernel and lacks clone3, seccomp and bpf. So neither a box nor a sandbox is built there.
  */
 const LIMIT = { timeout: 120_000 };
 const launcherDirectory = join(import.meta.dirname, "../../../launcher");
@@ -75,6 +77,58 @@ test("its protocol reader passes the fuzzer with the committed corpus", LIMIT, (
   assert.equal(corpus, readdirSync(committed).length);
   assert.ok(executions >= 100 && edges > 100, fuzzed.stdout);
 });
+
+test(
+  "the file program of sandboxes writes, reads, lists, archives and unpacks files, and reports changes",
+  LIMIT,
+  async (t) => {
+    const program = compileFileProgram(directory, ["-static", "-Werror"], compiler);
+    const emulated = join(directory, "emulated-files");
+    writeFileSync(emulated, `#!/bin/sh\nexec ${join(arm64, "run")} ${program}\n`, { mode: 0o755 });
+    chmodSync(directory, 0o755); // the program runs without privileges
+    const open = () => {
+      const home = temporaryHome((remove) => t.after(remove));
+      const files = new FileClient(() => startLocally(emulated), { home });
+      t.after(() => files.close());
+      return { home, files };
+    };
+    const { home, files } = open();
+    const bytes = Buffer.from(Array.from({ length: 200_000 }, (_, at) => at % 251));
+    async function* body(content: Buffer) {
+      for (let at = 0; at < content.length; at += 65_536) yield content.subarray(at, at + 65_536);
+    }
+    const all = async (content: AsyncIterable<Buffer>) => {
+      const parts: Buffer[] = [];
+      for await (const part of content) parts.push(part);
+      return Buffer.concat(parts);
+    };
+    const written = await files.write("d/a", body(bytes), { createParents: true, mode: 0o640 });
+    assert.deepEqual(
+      [written.path, written.bytes, written.mode, written.etag],
+      [`${home}/d/a`, bytes.length, 0o640, (await files.stat("d/a")).etag],
+    );
+    assert.deepEqual(
+      await all((await files.read("d/a", { from: 65_530, to: 65_545 })).body),
+      bytes.subarray(65_530, 65_545),
+    );
+    await assert.rejects(files.write("d/a", body(bytes), { ifNoneMatch: "*" }), { code: "changed" });
+    const archive = await all(await files.archive("d"));
+    const copy = open();
+    assert.equal((await copy.files.unpack("d", body(archive))).files, 1);
+    assert.deepEqual(await all((await copy.files.read("d/a", null)).body), bytes);
+    assert.deepEqual(
+      (await copy.files.list("d", null, 10)).entries.map(({ path }) => path),
+      [`${copy.home}/d/a`],
+    );
+    const over = new AbortController();
+    const changes = (await files.watch("d", false, over.signal))[Symbol.asyncIterator]();
+    const first = changes.next();
+    await files.remove("d/a", false);
+    assert.deepEqual((await first).value, { type: "removed", path: `${home}/d/a` });
+    over.abort();
+    await changes.return?.();
+  },
+);
 
 test("reports what the kernel lacks, builds no box, and leaves nothing behind", {
   ...LIMIT,
