@@ -46,6 +46,7 @@ const GROUPS = {
       "system/bounds/times",
       "system/bounds/webhooks",
       "system/parked/huge-pages",
+      "system/sandboxes/first-shell",
     ],
     atOnce: 1,
   },
@@ -122,6 +123,7 @@ export const FULL_ONLY: readonly { readonly reason: string; readonly paths: read
       "system/bounds/refused",
       "system/bounds/times",
       "system/bounds/webhooks",
+      "system/sandboxes/first-shell",
     ],
   },
   {

@@ -83,9 +83,13 @@ export async function realServe(t: TestContext, settings: Record<string, string>
 
 /**
  * Links the modules, image, launcher and dashboard of this test run into its data directory, each by the hash of its
- * sources, so that nothing is downloaded or built. It has two languages.
+ * sources, so that nothing is downloaded or built. It has two languages, or those that a user has.
  */
-export function installation(t: TestContext, settings: Record<string, string> = {}): Installation {
+export function installation(
+  t: TestContext,
+  settings: Record<string, string> = {},
+  { everyLanguage = false }: { readonly everyLanguage?: boolean } = {},
+): Installation {
   const root = mkdtempSync(join(environment("ASSAY_TEST_DATA"), "serve-"));
   const cleanUp = [() => rmSync(root, { recursive: true, force: true })] as (() => unknown)[];
   t.after(async () => {
@@ -98,7 +102,7 @@ export function installation(t: TestContext, settings: Record<string, string> = 
     // Every command reads the whole checkout. None of these needs the tests.
     filter: (path) => !["node_modules", ".git"].includes(basename(path)) && path !== join(CHECKOUT, "test"),
   });
-  for (const file of readdirSync(join(checkout, "languages")))
+  for (const file of everyLanguage ? [] : readdirSync(join(checkout, "languages")))
     if (file.endsWith(".json") && !LANGUAGES.includes(file)) rmSync(join(checkout, "languages", file));
   const modules = dirname(realpathSync(join(CHECKOUT, "node_modules")));
   const hash = execFileSync("sh", [
