@@ -435,7 +435,8 @@ async function leaks({ agent, times, launcherPid, servicePid, tell }: Bench): Pr
   tell("the executions have ended");
   await comeAndGo(times(1_000, 8));
   const after = await settled();
-  return growth(before, after).map(({ name, from, to, percent }) =>
-    single(`leak_of_${name}`, "%", percent, "at most 1 %", percent <= 1, `${from} before, ${to} after`),
-  );
+  return growth(before, after).map(({ name, from, to, more, most, unit }) => {
+    const words = unit === "%" ? `at most ${most} %` : `at most ${most}`;
+    return single(`leak_of_${name}`, unit, more, words, more <= most, `${from} before, ${to} after`);
+  });
 }

@@ -3,17 +3,18 @@ import { test } from "node:test";
 import { growth } from "../../../bench/sandboxes/counts.ts";
 import { admittedSandboxes, type SandboxRow, sandboxTable, unmeasured } from "../../../bench/sandboxes.ts";
 
-test("a growth is in percent of the first count, and may be negative", () => {
-  const before = { kernel_memory: 1_000, cgroups: 200, namespaces: 0, mounts: 10, descriptors: 50 };
-  const after = { kernel_memory: 1_015, cgroups: 199, namespaces: 1, mounts: 10, descriptors: 51 };
+test("memory grows in percent of what it was, and counts by numbers; both may be negative", () => {
+  const before = { kernel_memory: 1_000, memory_groups: 80, cgroups: 200, namespaces: 0, mounts: 10, descriptors: 50 };
+  const after = { kernel_memory: 1_015, memory_groups: 300, cgroups: 199, namespaces: 1, mounts: 10, descriptors: 51 };
   assert.deepEqual(
-    growth(before, after).map(({ name, percent }) => [name, percent]),
+    growth(before, after).map(({ name, more, most, unit }) => [name, more, unit, more <= most]),
     [
-      ["kernel_memory", 1.5],
-      ["cgroups", -0.5],
-      ["namespaces", 100],
-      ["mounts", 0],
-      ["descriptors", 2],
+      ["kernel_memory", 1.5, "%", false],
+      ["memory_groups", 220, "count", false],
+      ["cgroups", -1, "count", true],
+      ["namespaces", 1, "count", true],
+      ["mounts", 0, "count", true],
+      ["descriptors", 1, "count", true],
     ],
   );
 });
