@@ -1,6 +1,6 @@
 import type { Config } from "../config.ts";
 import type { WorkerPool } from "../domain/readiness.ts";
-import type { Recent, SandboxCounts, ServiceStatus, Shares, SlotCounts } from "../domain/status.ts";
+import type { Recent, SandboxCounts, ServiceStatus, Shares, SlotCounts, SnapshotCounts } from "../domain/status.ts";
 import type { OperatorDependencies } from "../http/operator.ts";
 import { VERSION } from "../http/responses/version.ts";
 import { setGauges, setSandboxGauges } from "../metrics/gauges.ts";
@@ -18,9 +18,13 @@ export interface StatusPage extends ServiceStatus {
   readonly recent: Recent | null;
   /** The accounts with the highest use, those with the most pending submissions first; null if the database is unavailable. */
   readonly shares: Shares | null;
+  /** The sandboxes of this process; null if it can have none. */
+  readonly sandboxes: SandboxCounts | null;
+  /** The snapshots in the directory of this process; null if it can have no sandboxes. */
+  readonly snapshots: SnapshotCounts | null;
 }
 
-/** The pages of the operator listener. @param slots returns null in a process without a worker, and `sandboxes` in one without sandboxes. */
+/** The pages of the operator listener. @param slots returns null in a process without a worker, and the last two in one without sandboxes. */
 export function operatorPages(
   config: Config,
   {
@@ -29,12 +33,14 @@ export function operatorPages(
     workers,
     slots,
     sandboxes = () => null,
+    snapshots = () => null,
   }: {
     prometheus: Prometheus;
     store: Store;
     workers: WorkerPool;
     slots: () => SlotCounts | null;
     sandboxes?: () => SandboxCounts | null;
+    snapshots?: () => SnapshotCounts | null;
   },
 ): OperatorDependencies {
   const { dataDir, transport } = config;
@@ -50,7 +56,7 @@ export function operatorPages(
       contentType: prometheus.contentType,
       async text() {
         setGauges(prometheus, await sampler.status(), languages);
-        setSandboxGauges(prometheus, sandboxes());
+        setSandboxGauges(prometheus, sandboxes(), snapshots());
         return await prometheus.text();
       },
     },
@@ -58,7 +64,13 @@ export function operatorPages(
       const status = await sampler.status();
       const verdicts = status.database && (await store.endedWithin(RECENT_MS).catch(() => null));
       const shares = status.database && (await store.queue.shares(ACCOUNTS).catch(() => null));
-      return { ...status, recent: verdicts && { withinMs: RECENT_MS, verdicts }, shares };
+      return {
+        ...status,
+        recent: verdicts && { withinMs: RECENT_MS, verdicts },
+        shares,
+        sandboxes: sandboxes(),
+        snapshots: snapshots(),
+      };
     },
   };
 }

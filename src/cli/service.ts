@@ -97,6 +97,7 @@ export async function startService(config: Config): Promise<Service> {
     leaseMs: config.leaseMs,
     worker: ownWorker?.worker.id ?? "none",
     log,
+    meter,
   });
   // Sandboxes that live have the places and the memory before this process claims any, and before others can ask it.
   const id = ownWorker?.worker.id ?? randomUUID();
@@ -125,7 +126,7 @@ export async function startService(config: Config): Promise<Service> {
   const http = new HttpServer(dependencies, config.transport, config.connections);
   const slots = () => ownWorker?.worker.slots() ?? null;
   const operator = new OperatorServer(
-    operatorPages(config, { prometheus: meter, store, workers, slots, sandboxes: () => keeper?.counts() ?? null }),
+    operatorPages(config, { prometheus: meter, store, workers, slots, ...countsOf(keeper, snapshots) }),
   );
   const stop = async () => {
     http.beginClosing();
@@ -221,6 +222,11 @@ async function snapshotsOf(config: Config, store: Store, log: Logger) {
   return { kept, sweeper };
 }
 
+/** What the operator sees of sandboxes and snapshots. */
+function countsOf(keeper: SandboxKeeper | null, snapshots: { readonly kept: Snapshots } | null) {
+  return { sandboxes: () => keeper?.counts() ?? null, snapshots: () => snapshots?.kept.counts() ?? null };
+}
+
 /** The sandboxes of this process, in the launcher of its worker. */
 function keeperOf(
   config: Config,
@@ -269,9 +275,14 @@ export async function startWorker(config: Config): Promise<{ stop(): Promise<voi
       : null;
   await keeper?.takeOver();
   const linked = keeper && (await linkedOf(config, { store, log, id: worker.id, keeper, isService: false }));
-  const sandboxes = () => keeper?.counts() ?? null;
   const operator = new OperatorServer(
-    operatorPages(config, { prometheus, store, workers: worker, slots: () => worker.slots(), sandboxes }),
+    operatorPages(config, {
+      prometheus,
+      store,
+      workers: worker,
+      slots: () => worker.slots(),
+      ...countsOf(keeper, snapshots),
+    }),
   );
   const stop = async () => {
     await linked?.claims?.stop();

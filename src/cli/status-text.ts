@@ -12,6 +12,8 @@ export function statusText(page: StatusPage, nowMs: number): string {
     ["running", running(page)],
     ...accounts(page),
     ["ended", ended(page)],
+    ...sandboxes(page),
+    ...snapshots(page),
     ["webhooks", webhooks(page)],
     ["database", page.database ? `responds in ${page.database.latencyMs.toFixed(1)} ms` : "UNAVAILABLE"],
     ["disk", disk(page)],
@@ -38,8 +40,7 @@ function workers({ engine, slots }: StatusPage): string {
 function runtimes({ slots }: StatusPage): [string, string][] {
   if (!slots?.runtimes || slots.runtimes.budgetBytes === 0) return [];
   const { waiting, bytes, budgetBytes } = slots.runtimes;
-  const mebibytes = (amount: number) => Math.round(amount / 1_048_576);
-  return [["runtimes", `${waiting} waiting, ${mebibytes(bytes)} of ${mebibytes(budgetBytes)} MiB`]];
+  return [["runtimes", `${waiting} waiting, ${ofMebibytes(bytes, budgetBytes)}`]];
 }
 
 function queue({ database }: StatusPage): string {
@@ -72,6 +73,27 @@ function ended({ recent }: StatusPage): string {
   const within = `in ${span(recent.withinMs)}`;
   if (total === 0) return `nothing ${within}`;
   return `${total} ${within}, ${((total * 60_000) / recent.withinMs).toFixed(1)} a minute: ${counts(recent.verdicts)}`;
+}
+
+/** What sandboxes hold of each thing that the process may give them. */
+function sandboxes({ sandboxes: counted }: StatusPage): [string, string][] {
+  if (!counted) return [];
+  const { held, most } = counted;
+  const full = held.sandboxes >= most.sandboxes || held.memoryBytes >= most.memoryBytes ? " (FULL)" : "";
+  const disks = most.diskBytes > 0 ? `, disks ${ofMebibytes(held.diskBytes, most.diskBytes)}` : "";
+  const memory = ofMebibytes(held.memoryBytes, most.memoryBytes);
+  return [["sandboxes", `${held.sandboxes} of ${most.sandboxes}${full}, memory ${memory}${disks}`]];
+}
+
+function snapshots({ snapshots: counted }: StatusPage): [string, string][] {
+  if (!counted) return [];
+  const { amount, heldBytes, mostBytes } = counted;
+  return [["snapshots", `${amount}, ${ofMebibytes(heldBytes, mostBytes)}${heldBytes >= mostBytes ? " (FULL)" : ""}`]];
+}
+
+function ofMebibytes(held: number, most: number): string {
+  const [some, all] = [held, most].map((bytes) => Math.round(bytes / 1_048_576));
+  return `${some} of ${all} MiB`;
 }
 
 function webhooks({ database }: StatusPage): string {

@@ -166,9 +166,11 @@ export const METRICS = {
     {},
     ANSWER_SECS,
   ),
-  sandboxesEnded: counter("assay_sandboxes_ended_total", "Sandboxes of this process that ended", {
-    reason: SANDBOX_END_REASON_NAMES,
-  }),
+  sandboxesEnded: counter(
+    "assay_sandboxes_ended_total",
+    "Sandboxes that this process ended: its own, and those of a process that was lost",
+    { reason: SANDBOX_END_REASON_NAMES },
+  ),
   snapshotTaken: histogram(
     "assay_snapshot_duration_seconds",
     "Time from the request for a snapshot of a sandbox of this process until it was durable, or failed",
@@ -264,6 +266,15 @@ export const METRICS = {
   sandboxConnections: gauge(
     "assay_sandboxes_connections",
     "Connections of this process to boxes of sandboxes: executions, requests for files, and some that wait",
+  ),
+  snapshots: gauge(
+    "assay_snapshots",
+    "Snapshots in the directory of this process; machines that share a directory report the same ones",
+  ),
+  snapshotBytes: gauge(
+    "assay_snapshots_bytes",
+    "Bytes of snapshots in the directory of this process. held: of all, with those that it is writing; most: that it may write (ASSAY_SNAPSHOT_BYTES)",
+    { kind: ["held", "most"] },
   ),
   ready: gauge("assay_ready", "1 if a run proved every control within the last 10 s, else 0"),
   proven: gauge(

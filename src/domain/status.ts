@@ -71,6 +71,13 @@ export interface Recent {
   readonly verdicts: Readonly<Record<string, number>>;
 }
 
+/** The snapshots in the directory of a process. `heldBytes` has those that the process is writing as well. */
+export interface SnapshotCounts {
+  readonly amount: number;
+  readonly heldBytes: number;
+  readonly mostBytes: number;
+}
+
 /** The sandboxes of a process that have not ended, and what they hold of what it may have. */
 export interface SandboxCounts {
   readonly held: {

@@ -1,4 +1,4 @@
-import type { SandboxCounts, ServiceStatus } from "../domain/status.ts";
+import type { SandboxCounts, ServiceStatus, SnapshotCounts } from "../domain/status.ts";
 import type { Prometheus } from "./prometheus.ts";
 
 /** Gauges whose values come from the database. */
@@ -41,8 +41,17 @@ export function setGauges(prometheus: Prometheus, status: ServiceStatus, languag
   prometheus.set("oldestDue", {}, backlog.oldestDueMs / 1000);
 }
 
-/** @param counts null in a process without sandboxes. */
-export function setSandboxGauges(prometheus: Prometheus, counts: SandboxCounts | null): void {
+/** What a process without sandboxes does not have is null. */
+export function setSandboxGauges(
+  prometheus: Prometheus,
+  counts: SandboxCounts | null,
+  snapshots: SnapshotCounts | null,
+): void {
+  if (snapshots) {
+    prometheus.set("snapshots", {}, snapshots.amount);
+    prometheus.set("snapshotBytes", { kind: "held" }, snapshots.heldBytes);
+    prometheus.set("snapshotBytes", { kind: "most" }, snapshots.mostBytes);
+  }
   if (!counts) return;
   for (const kind of ["held", "most"] as const) {
     prometheus.set("sandboxes", { kind }, counts[kind].sandboxes);

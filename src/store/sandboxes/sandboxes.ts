@@ -308,9 +308,9 @@ export function sandboxStore(
      * Ends a part of the sandboxes whose lease has expired: as `shutdown` if their worker has left them, as `failed` if no process
      * had claimed them, and otherwise as `worker_lost`.
      * @param but if given, no other worker than this one can have a sandbox: those of others are ended whatever their lease.
-     * @returns how many were ended; the caller repeats the call until it is 0.
+     * @returns the reasons of those that were ended; the caller repeats the call until there are none.
      */
-    async sweep(but: string | null): Promise<number> {
+    async sweep(but: string | null): Promise<readonly SandboxEndReason[]> {
       const swept = await ended(async (trx) => {
         let lost = trx.selectFrom("sandboxes").select(["seq", "worker_id", "kept_until"]).where("ended_at", "is", null);
         lost = but === null ? lost.where("lease_until", "<", now()) : lost.where("worker_id", "!=", but);
@@ -323,7 +323,7 @@ export function sandboxStore(
           end: { reason, endedAtMs: now(), evidence: null },
         };
       });
-      return swept.length;
+      return swept.map(({ endReason }) => endReason ?? "worker_lost");
     },
 
     /** Stores an execution that begins. */

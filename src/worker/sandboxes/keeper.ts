@@ -277,11 +277,7 @@ export class SandboxKeeper implements SandboxHost {
       log.error({ err: error, sandbox: id }, "a sandbox could not be taken over");
       await box?.end().catch((lost: unknown) => log.error({ err: lost, sandbox: id }, "a box was not removed"));
       release?.();
-      const end: SandboxEnd = { reason: isLeft ? "shutdown" : "worker_lost", endedAtMs: Date.now(), evidence: null };
-      await store.sandboxes.end(id, worker, end).catch((lost: unknown) => {
-        log.error({ err: lost, sandbox: id }, "the end of a sandbox was not stored");
-        this.#unstored.set(id, end);
-      });
+      await this.#endUnbegun(id, isLeft ? "shutdown" : "worker_lost");
     }
   }
 
@@ -482,16 +478,21 @@ export class SandboxKeeper implements SandboxHost {
         SandboxRefused.is(error, "snapshotTooLarge") || SandboxRefused.is(error, "snapshotNotFound") ? "info" : "error";
       log[level]({ err: error, sandbox: sandbox.id }, "the box of a sandbox could not be made");
       await box?.end().catch((lost: unknown) => log.error({ err: lost, sandbox: sandbox.id }, "a box was not removed"));
-      const end: SandboxEnd = { reason: "failed", endedAtMs: Date.now(), evidence: null };
-      await store.sandboxes
-        .end(sandbox.id, worker, end)
-        .catch((lost: unknown) => {
-          log.error({ err: lost, sandbox: sandbox.id }, "the end of a sandbox was not stored");
-          this.#unstored.set(sandbox.id, end);
-        })
-        .finally(release);
+      await this.#endUnbegun(sandbox.id, "failed").finally(release);
       if (isImpossible(error)) throw new SandboxRefused("sandboxesOff");
       throw isFull(error) ? new SandboxRefused("sandboxesFull") : error;
+    }
+  }
+
+  /** Ends a sandbox that does not live in this process. */
+  async #endUnbegun(id: string, reason: SandboxEndReason): Promise<void> {
+    const { store, worker, log, meter } = this.#options;
+    const end: SandboxEnd = { reason, endedAtMs: Date.now(), evidence: null };
+    try {
+      if (await store.sandboxes.end(id, worker, end)) meter.count("sandboxesEnded", { reason });
+    } catch (error) {
+      log.error({ err: error, sandbox: id }, "the end of a sandbox was not stored");
+      this.#unstored.set(id, end);
     }
   }
 
@@ -581,11 +582,11 @@ export class SandboxKeeper implements SandboxHost {
   }
 
   async #renewOnce(): Promise<void> {
-    const { store, worker, leaseMs, log } = this.#options;
+    const { store, worker, leaseMs, log, meter } = this.#options;
     const before = [...this.#living.values()];
     try {
       for (const [id, end] of this.#unstored) {
-        await store.sandboxes.end(id, worker, end);
+        if (await store.sandboxes.end(id, worker, end)) meter.count("sandboxesEnded", { reason: end.reason });
         this.#unstored.delete(id);
       }
       const renewed = await store.sandboxes.renew(worker, Date.now() + leaseMs);

@@ -646,13 +646,13 @@ export class LivingSandbox implements SandboxHandle {
     let unstored: SandboxEnd | null = null;
     try {
       const ended = await store.sandboxes.end(id, worker, end);
+      if (ended) meter.count("sandboxesEnded", { reason }); // otherwise another process has ended it, and counted it
       this.#sandbox = ended ?? (await store.sandboxes.get(id, this.#sandbox.accountId)) ?? this.#sandbox;
     } catch (error) {
       unstored = end; // the keeper tries again
       log.error({ err: error, sandbox: id }, "the end of a sandbox was not stored");
       this.#sandbox = { ...this.#sandbox, state: "ended", endReason: reason, endedAtMs, evidence };
     }
-    meter.count("sandboxesEnded", { reason });
     onEnded(unstored);
     return this.#sandbox;
   }

@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import { FileError } from "../../domain/sandboxes/files.ts";
 import { type Sandbox, SandboxRefused } from "../../domain/sandboxes/sandbox.ts";
 import { newSnapshot, type Snapshot } from "../../domain/sandboxes/snapshot.ts";
+import type { SnapshotCounts } from "../../domain/status.ts";
 import { Budget, type Release } from "../../fairness/budget.ts";
 import type { Store } from "../../store/store.ts";
 import type { SnapshotStore, TakeBytes } from "./snapshot-store.ts";
@@ -53,6 +54,10 @@ export class Snapshots {
   /** The directory that has them. */
   get storeId(): string {
     return this.#options.files.id;
+  }
+
+  counts(): SnapshotCounts {
+    return { amount: this.#held.size, heldBytes: this.#budget.held, mostBytes: this.#options.bytes };
   }
 
   /** Takes a snapshot, which is durable and was read back when this resolves. @throws SandboxRefused: snapshotQuota, snapshotsFull, snapshotFailed. */

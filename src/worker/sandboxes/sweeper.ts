@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import type { Meter } from "../../domain/meter.ts";
 import type { Store } from "../../store/store.ts";
 
 export interface SandboxSweeperOptions {
@@ -8,6 +9,7 @@ export interface SandboxSweeperOptions {
   /** The worker of this process, which can have sandboxes already. */
   readonly worker: string;
   readonly log: Logger;
+  readonly meter: Meter;
 }
 
 /**
@@ -50,12 +52,13 @@ export class SandboxSweeper {
 }
 
 /** @param but the only worker that can have sandboxes, if that is known. */
-async function sweepAll({ store, log }: SandboxSweeperOptions, but: string | null): Promise<void> {
+async function sweepAll({ store, log, meter }: SandboxSweeperOptions, but: string | null): Promise<void> {
   let ended = 0;
   for (let more = true; more; ) {
-    const swept = await store.sandboxes.sweep(but);
-    ended += swept;
-    more = swept > 0;
+    const reasons = await store.sandboxes.sweep(but);
+    for (const reason of reasons) meter.count("sandboxesEnded", { reason });
+    ended += reasons.length;
+    more = reasons.length > 0;
   }
   if (ended > 0) log.warn({ sandboxes: ended }, "sandboxes of a lost process ended");
 }

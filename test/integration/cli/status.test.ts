@@ -27,6 +27,8 @@ const WELL: StatusPage = {
   certificateEndsAtMs: NOW + 10.5 * 86_400_000,
   recent: { withinMs: 300_000, verdicts: { RE: 14, AC: 97 } },
   shares: { accounts: [], amount: 0 },
+  sandboxes: null,
+  snapshots: null,
 };
 
 /** The text of one line. */
@@ -83,6 +85,23 @@ test("prints the accounts with the highest usage and the number of others", () =
 `),
     text,
   );
+});
+
+test("prints what sandboxes and snapshots hold of what the process may give them", () => {
+  const MIB = 1_048_576;
+  const held = { sandboxes: 3, memoryBytes: 1536 * MIB, diskBytes: 0, connections: 9 };
+  const most = { sandboxes: 16, memoryBytes: 8192 * MIB, diskBytes: 0 };
+  const snapshots = { amount: 2, heldBytes: 30 * MIB, mostBytes: 1024 * MIB };
+  const page = { ...WELL, sandboxes: { held, most }, snapshots };
+  assert.equal(line(page, "sandboxes"), "3 of 16, memory 1536 of 8192 MiB");
+  assert.equal(line(page, "snapshots"), "2, 30 of 1024 MiB");
+  const withDisks = {
+    held: { ...held, diskBytes: 8192 * MIB },
+    most: { ...most, sandboxes: 3, diskBytes: 9216 * MIB },
+  };
+  const full = { ...page, sandboxes: withDisks, snapshots: { ...snapshots, mostBytes: 30 * MIB } };
+  assert.equal(line(full, "sandboxes"), "3 of 3 (FULL), memory 1536 of 8192 MiB, disks 8192 of 9216 MiB");
+  assert.equal(line(full, "snapshots"), "2, 30 of 30 MiB (FULL)");
 });
 
 test("prints problems in capitals", () => {

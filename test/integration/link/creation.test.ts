@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { NO_METER } from "../../../src/domain/meter.ts";
 import { newSandbox, type SandboxRefusalCode, SandboxRefused } from "../../../src/domain/sandboxes/sandbox.ts";
 import { newSnapshot } from "../../../src/domain/sandboxes/snapshot.ts";
 import type { Link } from "../../../src/link/link.ts";
@@ -262,7 +263,7 @@ test("a process that is lost ends its executions as failures of the platform, an
   await assert.rejects(running.signal("SIGTERM"), refused("sandboxUnreachable"));
   // As the end of its lease would.
   await store.sandboxes.sweep("nobody");
-  const sweeper = await SandboxSweeper.start({ store, leaseMs, worker: "none", log: SILENT });
+  const sweeper = await SandboxSweeper.start({ store, leaseMs, worker: "none", log: SILENT, meter: NO_METER });
   t.after(() => sweeper.stop());
   const lost = await ended;
   assert.deepEqual([lost.status, lost.outcome?.result.verdict, lost.outcome?.result.actor], ["error", "IE", "judge"]);

@@ -290,14 +290,14 @@ onEachDatabase((temporaryStore) => {
     clock.nowMs += 900;
     const [renewed, ...others] = await store.sandboxes.renew("here", clock.nowMs + 1_000);
     assert.deepEqual([renewed?.id, renewed?.isSuspended, others], [kept.id, false, []]);
-    assert.equal(await store.sandboxes.sweep(null), 0);
+    assert.deepEqual(await store.sandboxes.sweep(null), []);
     clock.nowMs += 200;
     await store.accounts.setSuspended(key.accountId, true, "test");
-    assert.deepEqual([await store.sandboxes.sweep(null), await store.sandboxes.sweep(null)], [1, 0]);
+    assert.deepEqual([await store.sandboxes.sweep(null), await store.sandboxes.sweep(null)], [["worker_lost"], []]);
     assert.deepEqual((await store.sandboxes.get(lost.id, key.accountId))?.endReason, "worker_lost");
     assert.deepEqual(await store.sandboxes.renew("dead", clock.nowMs + 1_000), []);
     assert.equal((await store.sandboxes.renew("here", clock.nowMs + 1_000))[0]?.isSuspended, true);
-    assert.equal(await store.sandboxes.sweep("another"), 1);
+    assert.deepEqual(await store.sandboxes.sweep("another"), ["worker_lost"]);
     assert.equal((await store.sandboxes.get(kept.id, key.accountId))?.endReason, "worker_lost");
   });
 
@@ -350,9 +350,9 @@ onEachDatabase((temporaryStore) => {
     await store.sandboxes.update(left.id, "here", { kept: { launcher: "l", sealed: Buffer.from([1]) } });
     await store.sandboxes.leave("here", clock.nowMs + 60_000);
     clock.nowMs += 30_000;
-    assert.equal(await store.sandboxes.sweep(null), 1, "the other one was not kept");
+    assert.deepEqual(await store.sandboxes.sweep(null), ["worker_lost"], "the other one was not kept");
     clock.nowMs += 31_000;
-    assert.deepEqual([await store.sandboxes.sweep(null), await store.sandboxes.sweep(null)], [1, 0]);
+    assert.deepEqual([await store.sandboxes.sweep(null), await store.sandboxes.sweep(null)], [["shutdown"], []]);
     const reasons = await Promise.all([left, lost].map(({ id }) => store.sandboxes.get(id, key.accountId)));
     assert.deepEqual(
       reasons.map((one) => one?.endReason),

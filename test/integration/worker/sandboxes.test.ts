@@ -3,13 +3,16 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
+import { NO_METER } from "../../../src/domain/meter.ts";
 import type { SandboxHandle } from "../../../src/domain/sandboxes/host.ts";
 import type { Sandbox, SandboxRefusalCode } from "../../../src/domain/sandboxes/sandbox.ts";
 import { SandboxRefused } from "../../../src/domain/sandboxes/sandbox.ts";
 import { toSandboxRecord } from "../../../src/domain/sandboxes/sandbox-record.ts";
+import { Prometheus } from "../../../src/metrics/prometheus.ts";
 import { keySealer } from "../../../src/webhooks/seal.ts";
 import { NO_SANDBOXES, type SandboxKeeperOptions } from "../../../src/worker/sandboxes/keeper.ts";
 import { SandboxSweeper } from "../../../src/worker/sandboxes/sweeper.ts";
+import { samplesOf, total } from "../../support/metrics/scrape.ts";
 import { callerOf, sandboxRequest, shellRequest } from "../../support/sandboxes/caller.ts";
 import { keeperOf, outputOf, untilOutput } from "../../support/sandboxes/keeper.ts";
 import { type Io, MemoryEngine, type Program } from "../../support/sandboxes/memory-engine.ts";
@@ -288,15 +291,18 @@ onEachDatabase((open) => {
   });
 
   test("a new process ends the sandboxes of an earlier one before it has any", async (t) => {
-    const { create, store, handle } = await started(t, { open });
+    const prometheus = new Prometheus([]); // of both processes together
+    const { create, store, handle, engine } = await started(t, { open, meter: prometheus });
     const sandbox = await create();
-    await (await handle(sandbox)).execute(shellRequest("sleep"));
+    const living = await handle(sandbox);
+    await living.execute(shellRequest("sleep"));
     const log = pino({ level: "silent" });
     const shared = await SandboxSweeper.start({
       store: { ...store, manyProcesses: true },
       leaseMs: 3_600_000,
       worker: "next",
       log,
+      meter: prometheus,
     });
     t.after(() => shared.stop());
     assert.equal((await store.sandboxes.get(sandbox.id, sandbox.accountId))?.state, "running");
@@ -305,11 +311,19 @@ onEachDatabase((open) => {
       leaseMs: 3_600_000,
       worker: "next",
       log,
+      meter: prometheus,
     });
     t.after(() => alone.stop());
     assert.equal((await store.sandboxes.get(sandbox.id, sandbox.accountId))?.endReason, "worker_lost");
     const execution = await store.sandboxes.execution(sandbox.id, sandbox.accountId, 1);
     assert.deepEqual([execution?.status, execution?.outcome?.result.verdict], ["error", "IE"]);
+    // The earlier process learns of it. The end counts once, where it was stored.
+    await assert.rejects(living.execute(shellRequest("hello")), refusedAs("sandboxEnded", { reason: "worker_lost" }));
+    while (!engine.boxes[0]?.isEnded) await sleep(1);
+    await assert.rejects(handle(sandbox), refusedAs("sandboxEnded", { reason: "worker_lost" }));
+    const counted = samplesOf(await prometheus.text());
+    assert.equal(counted.get('assay_sandboxes_ended_total{reason="worker_lost"}'), 1);
+    assert.equal(total(counted, "assay_sandboxes_ended_total"), 1);
   });
 
   test("the next process takes sandboxes over, with their environment, numbers, clocks and quotas", async (t) => {
@@ -424,6 +438,7 @@ onEachDatabase((open) => {
       leaseMs: 3_600_000,
       worker: "b",
       log,
+      meter: NO_METER,
     });
     t.after(() => sweeper.stop());
     const reasons = await Promise.all(sandboxes.map(({ id }) => store.sandboxes.get(id, key.accountId)));

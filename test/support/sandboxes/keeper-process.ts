@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pino from "pino";
 import type { DatabaseLocation } from "../../../src/domain/database.ts";
+import { NO_METER } from "../../../src/domain/meter.ts";
 import { sandboxesOf } from "../../../src/sandbox/held-sandbox.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { keySealer } from "../../../src/webhooks/seal.ts";
@@ -51,7 +52,7 @@ async function main(settings: KeeperSettings): Promise<void> {
     capacity: { sandboxes: 4 * sandboxes, memoryBytes: 4 * sandboxes * 256 * 1_048_576, cpus: 1, diskBytes: 0 },
   });
   await keeper.takeOver();
-  const sweeper = await SandboxSweeper.start({ store, leaseMs: 20_000, worker, log });
+  const sweeper = await SandboxSweeper.start({ store, leaseMs: 20_000, worker, log, meter: NO_METER });
   const { accountId } = key;
   const MIB = 1_048_576;
   const limits = { ...sandboxRequest().limits, memoryBytes: 128 * MIB, diskBytes: 16 * MIB };

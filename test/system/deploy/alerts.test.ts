@@ -48,7 +48,7 @@ test("a service exposes every metric of the alerts and the dashboard", async () 
   const board = JSON.parse(read("deploy/grafana/assay.json")) as { panels: { targets?: { expr: string }[] }[] };
   const onBoard = board.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
   const expressions = [...ALERTS.map(({ expr }) => expr), ...onBoard];
-  assert.ok(ALERTS.length >= 20 && onBoard.length >= 30);
+  assert.ok(ALERTS.length >= 26 && onBoard.length >= 42);
   for (const expr of expressions) {
     const used = metricsIn(expr);
     assert.ok(used.length > 0, expr);
@@ -135,6 +135,8 @@ const ENDED = "assay_submissions_ended_total";
 const REQUESTS = "assay_http_request_duration_seconds_count";
 const ATTEMPTS = "assay_webhook_attempt_duration_seconds_count";
 const CLAIMS = 'assay_database_operation_duration_seconds_bucket{job="assay",instance="a",operation="claim",le=';
+const EXECUTED = "assay_executions_ended_total";
+const CREATED = 'assay_sandbox_create_duration_seconds_bucket{job="assay",instance="a",le=';
 
 type Series = Readonly<Record<string, string>>;
 
@@ -232,6 +234,47 @@ const CASES: Readonly<Record<string, readonly [fires: Series, quiet: Series]>> =
   AssayRestarting: [
     { [`process_start_time_seconds{${JOB}}`]: "1x50 2 3 4 5 6x60" },
     { [`process_start_time_seconds{${JOB}}`]: "1x50 2x60" },
+  ],
+  AssaySandboxesRefused: [
+    { [`assay_http_refusals_total{${JOB},reason="sandboxesFull"}`]: rising(2) },
+    { [`assay_http_refusals_total{${JOB},reason="sandboxesFull"}`]: "0x57 1x90" },
+  ],
+  AssaySandboxesFilling: [
+    {
+      [`assay_sandboxes_disk_bytes{${JOB},kind="held"}`]: steady(95),
+      [`assay_sandboxes_disk_bytes{${JOB},kind="most"}`]: steady(100),
+    },
+    {
+      [`assay_sandboxes{${JOB},kind="held"}`]: steady(14),
+      [`assay_sandboxes{${JOB},kind="most"}`]: steady(16),
+      [`assay_sandboxes_disk_bytes{${JOB},kind="held"}`]: steady(0),
+      [`assay_sandboxes_disk_bytes{${JOB},kind="most"}`]: steady(0),
+    },
+  ],
+  AssaySandboxesLost: [
+    { [`assay_sandboxes_ended_total{${JOB},reason="worker_lost"}`]: "0x55 1x90" },
+    {
+      [`assay_sandboxes_ended_total{${JOB},reason="worker_lost"}`]: steady(1),
+      [`assay_sandboxes_ended_total{${JOB},reason="failed"}`]: rising(1),
+    },
+  ],
+  AssayExecutionsInternalErrors: [
+    { [`${EXECUTED}{${JOB},verdict="IE"}`]: rising(2), [`${EXECUTED}{${JOB},verdict="AC"}`]: rising(98) },
+    { [`${EXECUTED}{${JOB},verdict="IE"}`]: rising(1), [`${EXECUTED}{${JOB},verdict="RE"}`]: rising(300) },
+  ],
+  AssaySandboxesSlow: [
+    { [`${CREATED}"5"}`]: rising(90), [`${CREATED}"10"}`]: rising(100), [`${CREATED}"+Inf"}`]: rising(100) },
+    { [`${CREATED}"5"}`]: rising(96), [`${CREATED}"10"}`]: rising(100), [`${CREATED}"+Inf"}`]: rising(100) },
+  ],
+  AssaySnapshotsFilling: [
+    {
+      [`assay_snapshots_bytes{${JOB},kind="held"}`]: steady(91),
+      [`assay_snapshots_bytes{${JOB},kind="most"}`]: steady(100),
+    },
+    {
+      [`assay_snapshots_bytes{${JOB},kind="held"}`]: steady(89),
+      [`assay_snapshots_bytes{${JOB},kind="most"}`]: steady(100),
+    },
   ],
 };
 
