@@ -29,6 +29,7 @@ import type { Snapshot } from "../../domain/sandboxes/snapshot.ts";
 import { UsageHistory, type UsageSample } from "../../domain/sandboxes/usage.ts";
 import type { Budget, Release } from "../../fairness/budget.ts";
 import type { Languages } from "../../languages/load.ts";
+import { StoreUnavailable } from "../../store/database/errors.ts";
 import type { SandboxEnd, TakenOver } from "../../store/sandboxes/types.ts";
 import type { Store } from "../../store/store.ts";
 import { type AccountUse, Attachments, type Taken } from "./attachments.ts";
@@ -50,6 +51,8 @@ const REPORTS_MS = 3_000;
 const STORED_BYTES = { living: 16 * 1_048_576, ended: 4 * 1_048_576 } as const;
 /** What the database has of an execution besides its output and its request: its result, metrics and evidence. */
 const ROW_BYTES = 8_192;
+/** Pause before the end of an execution that could not be stored is stored again. */
+const STORE_RETRY_MS = 200;
 /** How long the end of a sandbox waits for a change of its state that is under way. */
 const CHANGE_MS = 3_000;
 /** How long a measurement is the answer to everyone who asks. Each one is work for the launcher, which nobody pays for. */
@@ -219,6 +222,11 @@ export class LivingSandbox implements SandboxHandle {
       (result) => result === "begun",
       () => false, // reported below
     );
+    // The connection to the database can have been lost after it was stored.
+    const hasEnd = stored.then(
+      (result) => result === "begun",
+      () => true,
+    );
     const run = new Run({
       execution,
       isStored,
@@ -235,7 +243,7 @@ export class LivingSandbox implements SandboxHandle {
       oomKills: { known: () => this.#memoryKills, read: () => this.#readMemoryKills() },
       onFailure: (error) => log.error({ err: error, sandbox: id, execution: number }, "an execution was lost"),
       store: async (ended, bytes) => {
-        if (await isStored) await this.#storeEnd(ended, bytes);
+        if (await hasEnd) await this.#storeEnd(ended, bytes);
         meter.time("executionRan", {}, secondsSince(startedAt));
         meter.count("executionsEnded", { verdict: ended.outcome?.result.verdict ?? "IE" });
         this.#runs.delete(number);
@@ -569,14 +577,26 @@ export class LivingSandbox implements SandboxHandle {
       const bytes = outputBytes + Buffer.byteLength(JSON.stringify([argv, shell, cwd])) + ROW_BYTES;
       this.#stored.push({ number: ended.number, bytes });
       this.#storedBytes += bytes;
-      await store.sandboxes.endExecution({ execution: ended, drop: this.#drop(STORED_BYTES.living) });
+      const end = { execution: ended, drop: this.#drop(STORED_BYTES.living) };
+      await this.#untilStored(() => store.sandboxes.endExecution(end));
     } catch (error) {
-      // The end of the sandbox, or the sweep, then ends it as lost.
+      // The end of the sandbox, the next process, or the sweep then ends it as lost.
       log.error(
         { err: error, sandbox: ended.sandboxId, execution: ended.number },
         "the end of an execution was not stored",
       );
     }
+  }
+
+  /** Stores something. While the database is unavailable, this is tried again, as long as the sandbox lives in this process. */
+  async #untilStored(store: () => Promise<void>): Promise<void> {
+    for (;;)
+      try {
+        return await store();
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable) || this.#ending || this.#isLeaving) throw error;
+        await sleep(STORE_RETRY_MS, undefined, { ref: false });
+      }
   }
 
   /** @returns the numbers of ended executions that are deleted, so that those that stay are few enough and have at most so many bytes. */

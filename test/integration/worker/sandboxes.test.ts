@@ -9,6 +9,7 @@ import type { Sandbox, SandboxRefusalCode } from "../../../src/domain/sandboxes/
 import { SandboxRefused } from "../../../src/domain/sandboxes/sandbox.ts";
 import { toSandboxRecord } from "../../../src/domain/sandboxes/sandbox-record.ts";
 import { Prometheus } from "../../../src/metrics/prometheus.ts";
+import { StoreUnavailable } from "../../../src/store/database/errors.ts";
 import { keySealer } from "../../../src/webhooks/seal.ts";
 import { NO_SANDBOXES, type SandboxKeeperOptions } from "../../../src/worker/sandboxes/keeper.ts";
 import { SandboxSweeper } from "../../../src/worker/sandboxes/sweeper.ts";
@@ -537,6 +538,42 @@ test("no program starts before its execution is stored, and none that is not sto
   assert.equal((await (await living.execute(shellRequest("hello"))).ended).outcome?.result.verdict, "AC");
   assert.equal(runs, 2);
 });
+
+test(
+  "an execution ends with its verdict when the database is back, and one that may have been stored ends as well",
+  LIMIT,
+  async (t) => {
+    const { store, create, handle, key } = await started(t);
+    const sandbox = await create();
+    const { id } = sandbox;
+    const living = await handle(sandbox);
+    const { begin, endExecution } = store.sandboxes;
+    let tries = 0;
+    store.sandboxes.endExecution = async (ended) => {
+      if (++tries <= 3) throw new StoreUnavailable("the database is away");
+      await endExecution(ended);
+    };
+    const running = await living.execute(shellRequest("hello"));
+    let isEnded = false;
+    const ended = running.ended.finally(() => {
+      isEnded = true;
+    });
+    while (tries < 3) await sleep(5);
+    assert.equal(isEnded, false, "nobody hears of an end that is not stored");
+    assert.equal((await ended).outcome?.result.verdict, "AC");
+    assert.deepEqual([await store.sandboxes.execution(id, key.accountId, 1), tries], [await ended, 4]);
+    // The connection is lost after the beginning was stored, and the client gets an error.
+    store.sandboxes.begin = async (...args) => {
+      await begin(...args);
+      throw new StoreUnavailable("the connection was lost");
+    };
+    await assert.rejects(living.execute(shellRequest("hello")), /connection was lost/);
+    store.sandboxes.begin = begin;
+    const stored = () => store.sandboxes.execution(id, key.accountId, 2);
+    while ((await stored())?.status === "running") await sleep(5);
+    assert.equal((await stored())?.outcome?.result.verdict, "IE");
+  },
+);
 
 test("input, its end and signals reach the program in order; then they are refused", async (t) => {
   const { create, handle } = await started(t);
