@@ -29,9 +29,9 @@ const RUNS = {
   ) => release(trx, locks, releases, nowMs),
   beginExecutions: (
     trx: Trx,
-    _: Locks,
+    locks: Locks,
     { begun, nowMs }: { readonly begun: readonly BegunExecution[]; readonly nowMs: number },
-  ) => beginExecutions(trx, begun, nowMs),
+  ) => beginExecutions(trx, locks, begun, nowMs),
   endExecutions: (trx: Trx, _: Locks, { ended }: { readonly ended: readonly ExecutionEnd[] }) =>
     endExecutions(trx, ended),
 };

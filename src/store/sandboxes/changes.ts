@@ -37,6 +37,7 @@ type Trx = Transaction<Schema>;
 /** An execution that begins. */
 export interface BegunExecution {
   readonly sandboxId: string;
+  readonly accountId: string;
   readonly worker: string;
   /** A key that must still be valid, and whose account must not be suspended; null: nothing is checked. */
   readonly keyId: string | null;
@@ -252,12 +253,19 @@ export async function takeOverSandbox(
   };
 }
 
-/** Adds executions, or says why not. */
+/**
+ * Adds executions, or says why not. How many an account may have holds for all processes together: they count one after the other. With
+ * one writer, they do anyway.
+ */
 export async function beginExecutions(
   trx: Trx,
+  { lock }: Pick<Abilities, "lock">,
   begun: readonly BegunExecution[],
   nowMs: number,
 ): Promise<ExecutionBegun[]> {
+  const accounts = new Set(begun.map(({ accountId }) => accountId));
+  // In order, so that two transactions with the same accounts do not wait for each other.
+  for (const accountId of [...accounts].sort()) await lock(trx, `executions of ${accountId}`);
   const stored: ExecutionBegun[] = [];
   for (const one of begun) stored.push(await beginExecution(trx, one, nowMs));
   return stored;
@@ -265,21 +273,41 @@ export async function beginExecutions(
 
 /** Reads the sandbox, the account and the key again, in the transaction that adds the row: a revoked key starts nothing more. */
 async function beginExecution(trx: Trx, one: BegunExecution, nowMs: number): Promise<ExecutionBegun> {
-  const { sandboxId, worker, keyId, columns } = one;
+  const { sandboxId, accountId, worker, keyId, columns } = one;
   const row = await trx
     .selectFrom("sandboxes")
     .innerJoin("accounts", "accounts.id", "sandboxes.account_id")
+    .innerJoin("tiers", "tiers.name", "accounts.tier")
     .leftJoin("api_keys", (join) =>
       join.on("api_keys.id", "=", keyId).onRef("api_keys.account_id", "=", "sandboxes.account_id"),
     )
-    .select(["sandboxes.seq", "suspended_at", "api_keys.id as key_id", "revoked_at", "expires_at"])
+    .select([
+      "sandboxes.seq",
+      "suspended_at",
+      "api_keys.id as key_id",
+      "revoked_at",
+      "expires_at",
+      "tiers.executions as most",
+    ])
+    .select((eb) =>
+      eb
+        .selectFrom("executions as others")
+        .innerJoin("sandboxes as living", "living.seq", "others.sandbox_seq")
+        .whereRef("living.account_id", "=", "sandboxes.account_id")
+        .where("living.ended_at", "is", null)
+        .where("others.completed_at", "is", null)
+        .select((other) => other.fn.countAll<number | string>().as("amount"))
+        .as("running"),
+    )
     .where("sandboxes.id", "=", sandboxId)
+    .where("sandboxes.account_id", "=", accountId)
     .where("worker_id", "=", worker)
-    .where("ended_at", "is", null)
+    .where("sandboxes.ended_at", "is", null)
     .executeTakeFirst();
   if (!row) return "lost";
   if (keyId !== null && (row.key_id === null || !isLive(row, nowMs))) return "revoked";
   if (keyId !== null && row.suspended_at !== null) return "suspended";
+  if (Number(row.running) >= row.most) return "full";
   await trx
     .insertInto("executions")
     .values({ sandbox_seq: row.seq, ...columns })

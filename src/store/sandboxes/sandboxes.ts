@@ -332,9 +332,9 @@ export function sandboxStore(
       worker: string,
       { keyId, isAwaited }: BeginOptions = { keyId: null, isAwaited: false },
     ): Promise<ExecutionBegun> {
-      const { sandboxId } = execution;
+      const { sandboxId, accountId } = execution;
       const isUnflushed = isAwaited && abilities.oneWriter; // for the reason of `update`
-      return (isUnflushed ? beginUnflushed : begin)({ sandboxId, worker, keyId, columns: fromExecution(execution) });
+      return (isUnflushed ? beginUnflushed : begin)({ sandboxId, accountId, worker, keyId, columns: fromExecution(execution) });
     },
 
     /**

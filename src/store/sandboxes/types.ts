@@ -106,8 +106,11 @@ export interface RenewedSandbox {
   readonly quota: SandboxQuota;
 }
 
-/** Whether an execution was stored; `lost`: its sandbox has ended, or another worker has it. */
-export type ExecutionBegun = "begun" | "lost" | "revoked" | "suspended";
+/**
+ * Whether an execution was stored; `lost`: its sandbox has ended, or another worker has it; `full`: as many executions of the account run, in
+ * all processes together, as its tier permits.
+ */
+export type ExecutionBegun = "begun" | "lost" | "full" | "revoked" | "suspended";
 
 export interface BeginOptions {
   /** A key that must still be valid, and whose account must not be suspended; null: nothing is checked. */

@@ -20,7 +20,10 @@ export interface AttachmentsOptions {
   readonly accountId: string;
   /** Connections of all sandboxes of the process, by account. */
   readonly machine: Budget;
-  /** The executions and requests for files of the account in this process, and how many it may have. */
+  /**
+   * The executions and requests for files of the account in this process, and how many it may have. Its executions in all processes together are
+   * counted when one is stored (store/sandboxes/changes.ts).
+   */
   readonly account: AccountUse;
   /** Closes connections of other sandboxes that wait. */
   readonly onFull: () => void;

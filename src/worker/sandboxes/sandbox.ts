@@ -257,6 +257,8 @@ export class LivingSandbox implements SandboxHandle {
       this.#highest = Math.max(this.#highest, number);
       return run;
     }
+    if (result === "full")
+      throw new SandboxRefused("sandboxQuota", { what: "executions", most: this.#options.account.most });
     if (result === "revoked") throw new SandboxRefused("keyRevoked");
     if (result === "suspended") throw new SandboxRefused("accountSuspended");
     void this.endFor("worker_lost");

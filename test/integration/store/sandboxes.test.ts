@@ -230,6 +230,40 @@ onEachDatabase((temporaryStore) => {
     assert.equal(page?.executions.length, 5);
   });
 
+  test("an account runs as many executions as its tier permits, in all processes together, however many ask at once", async (t) => {
+    const { store, another } = await temporaryStore(t);
+    await store.tiers.set({ name: "beta", requestsPerMinute: 60, concurrency: 10, executions: 5 }, "test");
+    const key = await addKey(store, "one");
+    const stores = [store, await another()];
+    const sandboxes = [await running(store, key), await running(store, key, { worker: "there" })];
+    const stranger = await running(store, await addKey(store, "two"));
+    const begin = (place: number, number: number) => {
+      const sandbox = sandboxes[place % 2] as Sandbox;
+      const execution = newExecution(sandbox, number, shellRequest("sleep 9"), START_MS);
+      return (stores[place % 2] as Store).sandboxes.begin(execution, sandbox.worker, {
+        keyId: key.keyId,
+        isAwaited: number % 2 === 0,
+      });
+    };
+    const asked = Array.from({ length: 20 }, (_, n) => ({ place: n, number: n + 1 }));
+    const answers = await Promise.all(asked.map(({ place, number }) => begin(place, number)));
+    const begun = asked.filter((_, at) => answers[at] === "begun");
+    assert.deepEqual([begun.length, answers.filter((one) => one === "full").length], [5, 15]);
+    const other = newExecution(stranger, 1, shellRequest("ls"), START_MS);
+    assert.equal(await store.sandboxes.begin(other, stranger.worker), "begun", "another account has its own");
+    // Each one that ends makes room for another one, and so does the end of a sandbox.
+    const [first, ...rest] = begun;
+    assert.ok(first);
+    const sandbox = sandboxes[first.place % 2] as Sandbox;
+    const execution = newExecution(sandbox, first.number, shellRequest("sleep 9"), START_MS);
+    await store.sandboxes.endExecution({ execution: ended(execution), drop: [] });
+    assert.deepEqual([await begin(1, 30), await begin(0, 31)], ["begun", "full"]);
+    const left = rest.filter(({ place }) => place % 2 === 0).length;
+    await store.sandboxes.end(sandboxes[1]?.id ?? "", "there", { reason: "client", endedAtMs: START_MS, evidence: null });
+    const more = await Promise.all(Array.from({ length: 6 }, (_, n) => begin(0, 40 + n)));
+    assert.equal(more.filter((one) => one === "begun").length, 5 - left);
+  });
+
   test("the output of an execution is read when memory for it is reserved, and not at all otherwise", async (t) => {
     const { store } = await temporaryStore(t);
     const key = await addKey(store, "one");
