@@ -88,6 +88,24 @@ export interface SandboxRequest {
   readonly onTimeout: OnTimeout;
 }
 
+/**
+ * What a sandbox can ask for that not every process knows which has sandboxes: during an upgrade, services of the next release share the database with workers
+ * of this one. A process claims, and takes over, only sandboxes that need no higher number than its own release has. A new field of requests that a process
+ * must know to make the sandbox is a new row, with the next number; without it, an older process would ignore the field.
+ */
+const FEATURES: readonly {
+  readonly number: number;
+  readonly isAsked: (sandbox: Pick<Sandbox, "limits">) => boolean;
+}[] = [{ number: 1, isAsked: ({ limits }) => limits.storage === "disk" }];
+
+/** The highest number of a feature of sandboxes that this release knows. */
+export const SANDBOX_FEATURES = Math.max(...FEATURES.map(({ number }) => number));
+
+/** The highest number of a feature that the sandbox asks for; 0: every process knows what it asks for. */
+export function neededFeatures(sandbox: Pick<Sandbox, "limits">): number {
+  return Math.max(0, ...FEATURES.filter(({ isAsked }) => isAsked(sandbox)).map(({ number }) => number));
+}
+
 /** What proves how the box of a sandbox was built and removed. */
 export interface SandboxEvidence {
   /** Controls that were read back from the kernel before the first execution. */

@@ -490,6 +490,8 @@ export interface Schema {
     service_id: string | null;
     /** Bytes of the disk of the sandbox; 0: its files are in memory. */
     disk_bytes: Generated<number>;
+    /** The number of the newest feature that the sandbox asks for (SANDBOX_FEATURES in src/domain/sandboxes/sandbox.ts). */
+    needs: Generated<number>;
   };
   /** Requests of the last minute that made the service send to webhook endpoints, and the deliveries that replays added. */
   sends: {

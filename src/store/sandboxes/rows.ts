@@ -1,6 +1,7 @@
 import type { Execution, ExecutionKind, ExecutionStatus } from "../../domain/sandboxes/execution.ts";
 import {
   diskOf,
+  neededFeatures,
   type OnTimeout,
   SANDBOX_LIMITS,
   type Sandbox,
@@ -81,6 +82,7 @@ export function fromSandbox(sandbox: Sandbox) {
     idle_secs: sandbox.idleSecs,
     memory_bytes: sandbox.limits.memoryBytes,
     disk_bytes: diskOf(sandbox.limits),
+    needs: neededFeatures(sandbox),
     limits: JSON.stringify(sandbox.limits),
     metadata: JSON.stringify(sandbox.metadata),
     worker_id: sandbox.worker,

@@ -1,6 +1,6 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import type { Execution } from "../../domain/sandboxes/execution.ts";
-import type { Sandbox, SandboxEndReason } from "../../domain/sandboxes/sandbox.ts";
+import { SANDBOX_FEATURES, type Sandbox, type SandboxEndReason } from "../../domain/sandboxes/sandbox.ts";
 import { decodeUsage, type UsageSample } from "../../domain/sandboxes/usage.ts";
 import { nextQueue, type QueueOwner } from "../../fairness/turn.ts";
 import type { Database } from "../database/database.ts";
@@ -99,8 +99,13 @@ export function sandboxStore(
      * has fewest sandboxes with a process, and of several, the one that has waited longest.
      * @param services only sandboxes for which these services wait.
      * @param snapshotStore only sandboxes that begin with no snapshot, with one that this store has, or with one that has been removed since.
+     * @param features only sandboxes that need no newer feature, by default none that this release does not know.
      */
-    async waiting(services: readonly string[], snapshotStore: string): Promise<WaitingSandbox[]> {
+    async waiting(
+      services: readonly string[],
+      snapshotStore: string,
+      features = SANDBOX_FEATURES,
+    ): Promise<WaitingSandbox[]> {
       if (services.length === 0) return [];
       const rows = await db
         .selectFrom("sandboxes")
@@ -119,6 +124,7 @@ export function sandboxStore(
         .where("ended_at", "is", null)
         .where("worker_id", "=", sql.lit(""))
         .where("service_id", "in", services)
+        .where("needs", "<=", features)
         .where("suspended_at", "is", null)
         .where((eb) => eb.or([eb("store_id", "is", null), eb("store_id", "=", snapshotStore)]))
         .orderBy("sandboxes.seq")
@@ -140,8 +146,16 @@ export function sandboxStore(
       return ordered;
     },
 
-    /** Claims a sandbox that waits. @returns null if it has ended, or another process has claimed it. */
-    claim(id: string, worker: string, leaseUntilMs: number): Promise<ClaimedSandbox | null> {
+    /**
+     * Claims a sandbox that waits. @param features as of `waiting`.
+     * @returns null if it has ended, another process has claimed it, or it needs a newer feature.
+     */
+    claim(
+      id: string,
+      worker: string,
+      leaseUntilMs: number,
+      features = SANDBOX_FEATURES,
+    ): Promise<ClaimedSandbox | null> {
       return transactions.run(
         async (trx) => {
           const row = await trx
@@ -149,6 +163,7 @@ export function sandboxStore(
             .set({ worker_id: worker, lease_until: leaseUntilMs })
             .where("id", "=", id)
             .where("worker_id", "=", sql.lit(""))
+            .where("needs", "<=", features)
             .where("ended_at", "is", null)
             .returningAll()
             .executeTakeFirst();
@@ -266,13 +281,14 @@ export function sandboxStore(
       });
     },
 
-    /** The kept sandboxes in this launcher that other workers have, or had. */
-    async left(launcher: string, worker: string): Promise<LeftSandbox[]> {
+    /** The kept sandboxes in this launcher that other workers have, or had. @param features as of `waiting`. */
+    async left(launcher: string, worker: string, features = SANDBOX_FEATURES): Promise<LeftSandbox[]> {
       const rows = await db
         .selectFrom("sandboxes")
         .select([...SANDBOX_COLUMNS, "kept", "kept_until"])
         .where("launcher", "=", launcher)
         .where("worker_id", "!=", worker)
+        .where("needs", "<=", features)
         .where("ended_at", "is", null)
         .orderBy("seq")
         .execute();
@@ -334,7 +350,13 @@ export function sandboxStore(
     ): Promise<ExecutionBegun> {
       const { sandboxId, accountId } = execution;
       const isUnflushed = isAwaited && abilities.oneWriter; // for the reason of `update`
-      return (isUnflushed ? beginUnflushed : begin)({ sandboxId, accountId, worker, keyId, columns: fromExecution(execution) });
+      return (isUnflushed ? beginUnflushed : begin)({
+        sandboxId,
+        accountId,
+        worker,
+        keyId,
+        columns: fromExecution(execution),
+      });
     },
 
     /**

@@ -34,6 +34,7 @@ import { keptSandboxes } from "./migrations/0029-kept-sandboxes.ts";
 import { links } from "./migrations/0030-links.ts";
 import { sandboxUsage } from "./migrations/0031-sandbox-usage.ts";
 import { sandboxDisks } from "./migrations/0032-sandbox-disks.ts";
+import { sandboxNeeds } from "./migrations/0033-sandbox-needs.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
 
@@ -71,4 +72,5 @@ export const MIGRATIONS: readonly Migration[] = [
   links,
   sandboxUsage,
   sandboxDisks,
+  sandboxNeeds,
 ];

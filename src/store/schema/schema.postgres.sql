@@ -461,6 +461,7 @@ create table sandboxes (
   kept_until bigint,
   service_id text,
   disk_bytes bigint not null default 0,
+  needs integer not null default 0,
   constraint sandboxes_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint sandboxes_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
   constraint sandboxes_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id),

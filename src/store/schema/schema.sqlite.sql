@@ -405,6 +405,7 @@ CREATE TABLE "sandboxes" (
   "kept_until" bigint,
   "service_id" text,
   "disk_bytes" bigint default 0 not null,
+  "needs" integer default 0 not null,
   constraint "sandboxes_idempotency" unique ("account_id", "idempotency_key")
 );
 CREATE INDEX "sandboxes_account" on "sandboxes" ("account_id", "seq");

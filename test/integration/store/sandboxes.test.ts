@@ -7,6 +7,7 @@ import {
   newSandbox,
   type Sandbox,
   type SandboxEvidence,
+  type SandboxLimits,
   type SandboxRequest,
   type SandboxStorage,
   sandboxRequestHash,
@@ -28,6 +29,8 @@ interface Options extends Partial<SandboxRequest> {
   readonly leaseUntilMs?: number;
   readonly onlyKnown?: boolean;
   readonly projectId?: string;
+  /** A service that waits for a process that claims it. */
+  readonly service?: string;
 }
 
 function create(store: Store, key: Key, options: Options = {}) {
@@ -37,6 +40,7 @@ function create(store: Store, key: Key, options: Options = {}) {
     leaseUntilMs = START_MS + 1_000,
     onlyKnown = false,
     projectId,
+    service,
     ...rest
   } = options;
   const request = sandboxRequest(rest);
@@ -46,6 +50,7 @@ function create(store: Store, key: Key, options: Options = {}) {
       idempotencyKey === undefined ? null : { key: idempotencyKey, requestHash: sandboxRequestHash(request) },
     leaseUntilMs,
     onlyKnown,
+    ...(service !== undefined && { service }),
   });
 }
 
@@ -259,7 +264,11 @@ onEachDatabase((temporaryStore) => {
     await store.sandboxes.endExecution({ execution: ended(execution), drop: [] });
     assert.deepEqual([await begin(1, 30), await begin(0, 31)], ["begun", "full"]);
     const left = rest.filter(({ place }) => place % 2 === 0).length;
-    await store.sandboxes.end(sandboxes[1]?.id ?? "", "there", { reason: "client", endedAtMs: START_MS, evidence: null });
+    await store.sandboxes.end(sandboxes[1]?.id ?? "", "there", {
+      reason: "client",
+      endedAtMs: START_MS,
+      evidence: null,
+    });
     const more = await Promise.all(Array.from({ length: 6 }, (_, n) => begin(0, 40 + n)));
     assert.equal(more.filter((one) => one === "begun").length, 5 - left);
   });
@@ -333,6 +342,27 @@ onEachDatabase((temporaryStore) => {
     assert.equal((await store.sandboxes.renew("here", clock.nowMs + 1_000))[0]?.isSuspended, true);
     assert.deepEqual(await store.sandboxes.sweep("another"), ["worker_lost"]);
     assert.equal((await store.sandboxes.get(kept.id, key.accountId))?.endReason, "worker_lost");
+  });
+
+  test("a process claims and takes over no sandbox that asks for what it does not know", async (t) => {
+    const { store, clock } = await temporaryStore(t);
+    const key = await addKey(store, "one");
+    const waiting = { worker: "", service: "service" };
+    const onDisk: SandboxLimits = { ...sandboxRequest().limits, storage: "disk", diskBytes: GIB };
+    assert.equal((await create(store, key, waiting)).kind, "created");
+    assert.equal((await create(store, key, { ...waiting, limits: onDisk })).kind, "created");
+    const [withDisk = "", plain = ""] = await ids(store, key); // newest first
+    const claimable = async (features?: number) =>
+      (await store.sandboxes.waiting(["service"], "snapshots", features)).map(({ id }) => id);
+    assert.deepEqual([await claimable(0), await claimable()], [[plain], [plain, withDisk]]);
+    const claim = (id: string, features?: number) =>
+      store.sandboxes.claim(id, "here", clock.nowMs + 1_000, features).then((claimed) => claimed?.sandbox.id ?? null);
+    assert.deepEqual([await claim(withDisk, 0), await claim(plain, 0), await claim(withDisk)], [null, plain, withDisk]);
+    const kept = { launcher: "l", sealed: Buffer.from([1]) };
+    for (const id of [plain, withDisk]) await store.sandboxes.update(id, "here", { state: "running", kept });
+    const left = async (features?: number) =>
+      (await store.sandboxes.left("l", "next", features)).map(({ sandbox }) => sandbox.id);
+    assert.deepEqual([await left(0), await left()], [[plain], [plain, withDisk]]);
   });
 
   test("a kept sandbox goes to one worker alone, which learns of its executions; those that ran end", async (t) => {
