@@ -493,6 +493,18 @@ test("each reason for which a sandbox refuses a request has a response", async (
     const { status, json } = await send({ method: "POST", path, body: { shell: "echo" } });
     assert.equal(status, expected, json.error);
   }
+  host.refuses = null;
+  const body = { shell: "sleep", background: true };
+  const { number } = (await send({ method: "POST", path, body })).json;
+  // The process that has the sandbox can be lost after it was found, and the sandbox can end.
+  host.refuses = new SandboxRefused("sandboxUnreachable");
+  for (const read of ["?wait=true", "/events"]) {
+    const { status, headers } = await send({ path: `${path}/${number}${read}` });
+    assert.deepEqual([status, headers["retry-after"]], [503, "1"], read);
+  }
+  host.refuses = new SandboxRefused("sandboxEnded", { reason: "idle" });
+  const stored = await send({ path: `${path}/${number}?wait=true` });
+  assert.deepEqual([stored.status, stored.json.number], [200, number], stored.text);
   host.refuses = new SandboxRefused("sandboxesFull");
   const full = await send({ method: "POST", path: "/api/sandboxes", body: {} });
   assert.deepEqual([full.status, full.headers["retry-after"]], [503, "5"]);

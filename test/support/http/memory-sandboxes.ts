@@ -140,6 +140,7 @@ class MemorySandbox implements SandboxHandle {
   }
 
   async execution(number: number): Promise<RunningExecution | null> {
+    if (this.#host.refuses) throw this.#host.refuses;
     return this.#executions.get(number) ?? null;
   }
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { clientError, type ErrorCode } from "../../../domain/error.ts";
 import type { Execution, SignalName } from "../../../domain/sandboxes/execution.ts";
-import type { RunningExecution, SandboxHandle } from "../../../domain/sandboxes/host.ts";
+import type { RunningExecution } from "../../../domain/sandboxes/host.ts";
 import { SandboxRefused } from "../../../domain/sandboxes/sandbox.ts";
 import { toLongExecutionRecord } from "../../../domain/sandboxes/sandbox-record.ts";
 import { countRequests } from "../../access/rate-limit.ts";
@@ -188,12 +188,11 @@ export const execution = route({
     query: { wait: IS_TRUE("With `true`, the response is sent when the execution has ended, or after 30 s") },
   },
   successes: { 200: { description: "The execution", body: executionBody } },
-  errors: ["profileForbidden", "sandboxesOff", "noRoom"],
+  errors: ["profileForbidden", "sandboxesOff", "sandboxUnreachable", "noRoom"],
   config: { ofSandbox: true },
   handler: (services) => async (call) => {
     if (call.query.wait === "true") {
-      const handle = await living(call, services);
-      const running = await handle?.execution(call.path.number);
+      const running = await runningOne(call, services);
       const ended = running && (await endOf(running, call, services));
       if (ended) return await send(ended, call, services);
     }
@@ -201,16 +200,16 @@ export const execution = route({
   },
 });
 
-/** The sandbox of a call, if it lives in a process that can be asked. The call is then a use of it. */
-async function living(call: OfExecution, services: Services): Promise<SandboxHandle | undefined> {
+/** The execution of a call, if it runs in a process that can be asked. The call is then a use of the sandbox. */
+async function runningOne(call: OfExecution, services: Services): Promise<RunningExecution | null> {
   const { caller, path, reply } = call;
   checkAllowed(caller, services);
   try {
     const handle = await services.dependencies.sandboxes.find(path.id, caller.accountId);
     useMeanwhile(handle, reply);
-    return handle;
+    return await handle.execution(path.number);
   } catch (error) {
-    if (SandboxRefused.is(error, "sandboxEnded") || SandboxRefused.is(error, "sandboxElsewhere")) return undefined;
+    if (SandboxRefused.is(error, "sandboxEnded") || SandboxRefused.is(error, "sandboxElsewhere")) return null;
     return await refusing(() => Promise.reject(error));
   }
 }
@@ -236,7 +235,7 @@ async function storedExecution(call: OfExecution, services: Services): Promise<E
 
 /** An execution for a reader. @throws ClientError sandboxElsewhere if it runs in a process without a link. */
 export async function followedExecution(call: OfExecution, services: Services): Promise<Followed> {
-  const running = await (await living(call, services))?.execution(call.path.number);
+  const running = await runningOne(call, services);
   if (running) return runningExecution(running);
   const found = await storedExecution(call, services);
   if (found.status === "running") throw clientError("sandboxElsewhere", []);
