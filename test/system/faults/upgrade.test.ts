@@ -1,36 +1,12 @@
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { NEWEST } from "../../../src/store/schema/migrate.ts";
 import { postgresServer } from "../../support/store/temporary.ts";
 import { postgresLedger } from "./ledger.ts";
 import { Load } from "./load.ts";
-import { type Installation, installation } from "./real-serve.ts";
-
-/** A migration that the next release could have: it only adds to tables in use. */
-const NEXT = `import { sql, type Transaction } from "kysely";
-import type { Schema } from "../../database/schema.ts";
-
-export async function next(trx: Transaction<Schema>): Promise<void> {
-  await sql\`alter table submissions add column note text\`.execute(trx);
-  await sql\`alter table api_keys add column notes integer not null default 0\`.execute(trx);
-  await sql\`create index submissions_note on submissions (note)\`.execute(trx);
-  await sql\`create table notes (id text primary key references submissions (id) on delete cascade)\`.execute(trx);
-}
-`;
-
-/** Turns a checkout into the next release, with one more migration. */
-function makeNext({ checkout }: Installation): void {
-  const store = join(checkout, "src/store/schema");
-  writeFileSync(join(store, "migrations/next.ts"), NEXT);
-  const path = join(store, "migrations.ts");
-  const list = /(const MIGRATIONS: readonly Migration\[\] = \[[^\]]*?),?\s*\]/;
-  const text = readFileSync(path, "utf8");
-  assert.match(text, list);
-  writeFileSync(path, `import { next } from "./migrations/next.ts";\n${text.replace(list, "$1, next]")}`);
-}
+import { makeNext } from "./next-release.ts";
+import { installation } from "./real-serve.ts";
 
 test("the next release starts alongside this one, migrates under load, and no request fails", {
   timeout: 180_000,
@@ -39,7 +15,7 @@ test("the next release starts alongside this one, migrates under load, and no re
   const url = server.url(await server.createDatabase());
   const settings = { ASSAY_DATABASE: url };
   const [before, after] = [installation(t, settings), installation(t, settings)];
-  makeNext(after);
+  makeNext(after.checkout);
   const old = await before.serve("--workers", "2");
   const key = old.command("keys", "create", "--name", "k", "--rpm", "1000000", "--concurrency", "10");
   while (!(await old.isReady(key))) await sleep(50);
