@@ -12,8 +12,11 @@
  */
 
 enum {
-	FRAME_BYTES = 65536,   /* with its header of 4 bytes */
-	DATA_BYTES = 262140,   /* the content of every DATA frame but the last of an answer: with its header, what the pipe of the output takes */
+	FRAME_BYTES = 65536,   /* a frame that is not content, with its header of 4 bytes */
+	DATA_BYTES = 262140,   /* the content of every DATA frame but the last of an answer: with its header, what the pipe of the output takes; SAVE has others */
+	CONTENT_BYTES = 1 << 20, /* the longest CONTENT frame, and the longest DATA frame of SAVE */
+	LONG_BYTES = 32768,    /* of two DATA frames of SAVE that follow each other, one has at least so much */
+	PIPE_BYTES = 256 << 10, /* of the pipe through which an archive is restored: a larger one does not stay in the cache of a CPU */
 	PATH_BYTES = 4096,     /* with the zero byte */
 	NAME_BYTES = 256,      /* with the zero byte */
 	ETAG_BYTES = 64,
@@ -70,6 +73,11 @@ void put_data(const void *bytes, size_t length);
 void end_data(void);
 /* Forgets what was put and not sent. */
 void drop_data(void);
+/*
+ * Sends what was put, and then `length` bytes of a file from `from` on as a DATA frame, which are not copied. Returns 0 or an errno; the frame is complete
+ * in any case, with zeros in place of what cannot be read. ENODATA: the file is shorter.
+ */
+int send_file(int fd, uint64_t from, size_t length);
 
 /* An answer: this failed with `err`, or with a code of src/domain/sandboxes/files.ts. */
 void put_failure(const char *code, int err, const char *path);
@@ -80,14 +88,17 @@ bool refused(const char *code, const char *path);
 
 /* The content that follows WRITE, UNPACK and RESTORE. */
 struct content {
-	struct frame frame;
+	size_t left;    /* bytes of the present frame that have not been read */
+	size_t from, to; /* what has been read ahead, and not been used */
 	bool over;    /* DONE has come */
 	bool aborted; /* ABORT has come */
 };
 
 /* Sends GO. */
 void begin_content(struct content *content);
-/* Copies up to `size` bytes. Returns 0 at the end and after an abort. */
+/* Takes up to `most` bytes, which are valid until the next call. Returns 0 at the end and after an abort. */
+size_t take_content(struct content *content, const void **bytes, size_t most);
+/* The same bytes, copied. */
 size_t read_content(struct content *content, void *bytes, size_t size);
 /* Reads the rest after a failure, of which the service has been told. */
 void drain_content(struct content *content);

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@ enum { SHORT_BYTES = 16384 };
 static uint8_t in[FRAME_BYTES];
 static uint8_t out[2 * FRAME_BYTES]; /* put frames, up to `used` */
 static size_t used, start;            /* `start`: the frame that is being put */
-static uint8_t data[4 + DATA_BYTES];
+static uint8_t data[4 + DATA_BYTES + 4]; /* the header of a frame, its content, and the header of the next frame */
 static size_t filled;
 
 /* The service has left, or does not keep to the protocol: nobody waits for an answer. */
@@ -55,14 +56,21 @@ bool frame_waits(void)
 	return poll(&input, 1, 0) > 0;
 }
 
-bool next_frame(struct frame *frame)
+static bool next_head(int *type, size_t *length)
 {
 	flush();
 	if (!read_all(in, 4))
 		return false;
-	size_t length = (size_t)in[1] << 16 | (size_t)in[2] << 8 | in[3];
-	int type = in[0];
-	if (length > FRAME_BYTES - 4 || !read_all(in, length))
+	*type = in[0];
+	*length = (size_t)in[1] << 16 | (size_t)in[2] << 8 | in[3];
+	return true;
+}
+
+bool next_frame(struct frame *frame)
+{
+	size_t length;
+	int type;
+	if (!next_head(&type, &length) || length > FRAME_BYTES - 4 || !read_all(in, length))
 		return false;
 	*frame = (struct frame){.type = type, .bytes = in, .length = length};
 	return true;
@@ -157,13 +165,18 @@ uint8_t *data_buffer(void)
 	return data + 4;
 }
 
+static void put_data_head(uint8_t *at, size_t length)
+{
+	at[0] = DATA;
+	at[1] = (uint8_t)(length >> 16);
+	at[2] = (uint8_t)(length >> 8);
+	at[3] = (uint8_t)length;
+}
+
 /* Sends what was put and the content with as few calls as possible. A short content waits for what is put after it, so that an answer is one write. */
 void send_data(size_t length)
 {
-	data[0] = DATA;
-	data[1] = (uint8_t)(length >> 16);
-	data[2] = (uint8_t)(length >> 8);
-	data[3] = (uint8_t)length;
+	put_data_head(data, length);
 	if (length <= SHORT_BYTES && used <= FRAME_BYTES) {
 		memcpy(out + used, data, 4 + length);
 		used += 4 + length;
@@ -176,6 +189,32 @@ void send_data(size_t length)
 	send_all(out + of_out, used - of_out);
 	send_all(data + (done - of_out), 4 + length - (done - of_out));
 	used = 0;
+}
+
+int send_file(int fd, uint64_t from, size_t length)
+{
+	static const uint8_t zeros[4096];
+	size_t before = filled > 0 ? 4 + filled : 0;
+	int err = 0;
+	flush();
+	put_data_head(data, filled);
+	put_data_head(data + before, length);
+	send_all(data, before + 4);
+	filled = 0;
+	for (off_t at = (off_t)from; length > 0 && err == 0;) {
+		ssize_t sent = sendfile(STDOUT_FILENO, fd, &at, length);
+		if (sent < 0 && errno == EPIPE)
+			leave();
+		if (sent > 0)
+			length -= (size_t)sent;
+		else if (sent == 0 || errno != EINTR)
+			err = sent == 0 ? ENODATA : errno;
+	}
+	for (size_t some; length > 0; length -= some) {
+		some = length < sizeof zeros ? length : sizeof zeros;
+		send_all(zeros, some);
+	}
+	return err;
 }
 
 void put_data(const void *bytes, size_t length)
@@ -267,33 +306,62 @@ void begin_content(struct content *content)
 	end();
 }
 
-size_t read_content(struct content *content, void *bytes, size_t size)
+/* Begins the next CONTENT frame. Returns false if no more content comes. */
+static bool next_content(struct content *content)
 {
-	while (content->frame.length == 0) {
-		if (content->over || content->aborted)
-			return 0;
-		if (!next_frame(&content->frame)) {
+	int type;
+	size_t length;
+	while (!content->over && !content->aborted) {
+		if (!next_head(&type, &length) || length > (type == CONTENT ? CONTENT_BYTES : 0))
 			content->aborted = true;
-			content->frame.length = 0;
+		else if (type == DONE)
+			content->over = true;
+		else if (type != CONTENT)
+			content->aborted = true;
+		else if ((content->left = length) > 0)
+			return true;
+	}
+	return false;
+}
+
+size_t take_content(struct content *content, const void **bytes, size_t most)
+{
+	/* As much as the pipe can contain: its writer is woken once for all of it. */
+	static uint8_t ahead[PIPE_BYTES];
+	if (content->from == content->to) {
+		if (content->left == 0 && !next_content(content))
+			return 0;
+		ssize_t got;
+		do
+			got = read(STDIN_FILENO, ahead, content->left < sizeof ahead ? content->left : sizeof ahead);
+		while (got < 0 && errno == EINTR);
+		if (got <= 0) {
+			content->aborted = true;
+			content->left = 0;
 			return 0;
 		}
-		if (content->frame.type == DONE)
-			content->over = true;
-		else if (content->frame.type != CONTENT)
-			content->aborted = true;
-		if (content->frame.type != CONTENT)
-			content->frame.length = 0;
+		content->left -= (size_t)got;
+		content->from = 0;
+		content->to = (size_t)got;
 	}
-	size_t some = size < content->frame.length ? size : content->frame.length;
-	memcpy(bytes, content->frame.bytes, some);
-	content->frame.bytes += some;
-	content->frame.length -= some;
+	size_t there = content->to - content->from, some = most < there ? most : there;
+	*bytes = ahead + content->from;
+	content->from += some;
 	return some;
+}
+
+size_t read_content(struct content *content, void *bytes, size_t size)
+{
+	const void *from;
+	size_t got = take_content(content, &from, size);
+	if (got > 0)
+		memcpy(bytes, from, got);
+	return got;
 }
 
 void drain_content(struct content *content)
 {
-	char rest[4096];
-	while (read_content(content, rest, sizeof rest) > 0)
+	const void *rest;
+	while (take_content(content, &rest, SIZE_MAX) > 0)
 		continue;
 }

@@ -323,9 +323,9 @@ static bool receive(struct content *content, const struct condition *condition, 
 	int fd = open_temporary(place->dir, temporary);
 	if (fd < 0)
 		return failed(errno, path);
-	static char bytes[DATA_BYTES];
+	const void *bytes;
 	bool good = true;
-	for (size_t got; good && (got = read_content(content, bytes, sizeof bytes)) > 0;) {
+	for (size_t got; good && (got = take_content(content, &bytes, SIZE_MAX)) > 0;) {
 		int err = write_all(fd, bytes, got);
 		good = err == 0 || failed(err, path);
 	}

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "files.h"
@@ -127,12 +128,12 @@ static bool enter_top(struct restoring *restoring, mode_t mode)
 /* Copies bytes of the archive into a file. */
 static bool copy(struct restoring *restoring, int fd, uint64_t bytes)
 {
-	static char chunk[DATA_BYTES];
 	while (bytes > 0) {
-		size_t some = bytes < sizeof chunk ? (size_t)bytes : sizeof chunk;
-		if (!take_bytes(&restoring->unpacking, chunk, some))
+		const void *at;
+		size_t some = take_content(&restoring->unpacking.content, &at, bytes < SIZE_MAX ? (size_t)bytes : SIZE_MAX);
+		if (some == 0)
 			return bad(restoring);
-		int err = write_all(fd, chunk, some);
+		int err = write_all(fd, at, some);
 		if (err != 0)
 			return failed(err, restoring->unpacking.name);
 		bytes -= some;
@@ -207,12 +208,13 @@ static bool restore_sparse(struct restoring *restoring, int fd, uint64_t size)
 
 static bool restore_file(struct restoring *restoring, int dir, const char *name, mode_t mode, uint64_t size)
 {
-	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	/* It has its permissions from the beginning, as nothing else runs. A write would take the other bits from it. */
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & 0777);
 	if (fd < 0)
 		return failed(errno, restoring->unpacking.name);
 	bool good = restoring->unpacking.is_sparse ? restore_sparse(restoring, fd, size) : copy(restoring, fd, size);
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, restoring->unpacking.changed};
-	if (good && (fchmod(fd, mode & 07777) != 0 || futimens(fd, times) != 0))
+	if (good && (((mode & 07000) != 0 && fchmod(fd, mode & 07777) != 0) || futimens(fd, times) != 0))
 		good = failed(errno, restoring->unpacking.name);
 	close(fd);
 	if (!good)
@@ -334,8 +336,12 @@ bool serve_restore(void)
 	restoring = (struct restoring){.unpacking = {.is_exact = true, .root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)}};
 	if (unpacking->root < 0)
 		return failed(errno, "/");
+	/* Fewer stops. If the kernel refuses, the usual size works as well. */
+	(void)!fcntl(STDIN_FILENO, F_SETPIPE_SZ, PIPE_BYTES);
 	begin_content(&unpacking->content);
+	mode_t mask = umask(0);
 	bool good = restore_all(&restoring);
+	umask(mask);
 	close(unpacking->root);
 	drain_content(&unpacking->content);
 	if (unpacking->content.aborted) {

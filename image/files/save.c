@@ -101,20 +101,28 @@ static int open_own(int dir, const char *entry, const struct stat *info, int fla
 	return fd;
 }
 
-/* Copies bytes of a file into the archive. */
+/* Copies bytes of a file into the archive. Many of them are not copied by this program: the pipe gets the pages of the file. */
 static bool put_bytes(struct saving *saving, int fd, uint64_t from, uint64_t bytes, const char *name)
 {
-	static char chunk[DATA_BYTES];
+	static char chunk[LONG_BYTES];
 	while (bytes > 0) {
-		ssize_t got = pread(fd, chunk, bytes < sizeof chunk ? (size_t)bytes : sizeof chunk, (off_t)from);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? failed(errno, name) : refused("changed", name);
-		put_data(chunk, (size_t)got);
-		from += (uint64_t)got;
-		bytes -= (uint64_t)got;
-		if (is_over(saving))
+		size_t some = bytes < CONTENT_BYTES ? (size_t)bytes : CONTENT_BYTES;
+		if (some >= LONG_BYTES) {
+			int err = send_file(fd, from, some);
+			if (err != 0)
+				return err == ENODATA ? refused("changed", name) : failed(err, name);
+		} else {
+			ssize_t got = pread(fd, chunk, some, (off_t)from);
+			if (got < 0 && errno == EINTR)
+				continue;
+			if (got <= 0)
+				return got < 0 ? failed(errno, name) : refused("changed", name);
+			some = (size_t)got;
+			put_data(chunk, some);
+		}
+		from += some;
+		bytes -= some;
+		if (bytes > 0 && is_over(saving)) /* the next entry looks, too */
 			return false;
 	}
 	return true;

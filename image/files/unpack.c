@@ -234,7 +234,6 @@ static int remove_old(int dir, const char *name)
 
 static bool unpack_file(struct unpacking *unpacking, int dir, const char *name, const struct tar_header *header, uint64_t size)
 {
-	static char bytes[DATA_BYTES];
 	uint64_t mode, seconds;
 	if (!parse_number(header->mode, sizeof header->mode, &mode))
 		return refused("badArchive", unpacking->name);
@@ -248,8 +247,9 @@ static bool unpack_file(struct unpacking *unpacking, int dir, const char *name, 
 		return failed(errno, unpacking->name);
 	bool good = true;
 	for (uint64_t left = size; good && left > 0;) {
-		size_t some = left < sizeof bytes ? (size_t)left : sizeof bytes;
-		if (!take_bytes(unpacking, bytes, some)) {
+		const void *bytes;
+		size_t some = take_content(&unpacking->content, &bytes, left < SIZE_MAX ? (size_t)left : SIZE_MAX);
+		if (some == 0) {
 			good = refused("badArchive", unpacking->name);
 		} else if ((err = write_all(fd, bytes, some)) != 0) {
 			good = failed(err, unpacking->name);

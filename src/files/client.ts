@@ -18,6 +18,7 @@ import {
   DATA_BYTES,
   type Dialogue,
   FileProgramStopped,
+  LONG_BYTES,
   SILENCE_MS,
   u8,
   u32,
@@ -209,11 +210,12 @@ export class FileClient implements SandboxFiles {
     return this.#ask(null, async (dialogue) => {
       await dialogue.send("save");
       await expect(dialogue, "go");
-      for (let isLast = false; ; ) {
+      for (let wasShort = false; ; ) {
         const answer = await dialogue.next(false);
         if (answer.type === "counts") return dialogue.check(() => readCounts(answer));
-        if (answer.type !== "data" || isLast) return broke(dialogue, "it sent content of a wrong size");
-        isLast = answer.length < DATA_BYTES;
+        const isShort = answer.length < LONG_BYTES;
+        if (answer.type !== "data" || (isShort && wasShort)) return broke(dialogue, "it sent content of a wrong size");
+        wasShort = isShort;
         for (let left = answer.length; left > 0; ) {
           const part = await dialogue.content(left);
           left -= part.length;
@@ -455,7 +457,7 @@ async function* content(
       if (bytes !== null && received !== bytes) broke(dialogue, "it sent too little content");
       return undefined;
     }
-    if (type !== "data" || isLast) broke(dialogue, "it sent content of a wrong size");
+    if (type !== "data" || isLast || length > DATA_BYTES) broke(dialogue, "it sent content of a wrong size");
     isLast = length < DATA_BYTES;
     received += length;
     if (bytes !== null && received > bytes) broke(dialogue, "it sent too much content");

@@ -8,8 +8,15 @@ export const SILENCE_MS = 30_000;
 /** The content of every DATA frame but the last of an answer, so that a hostile program cannot send a frame for each byte. */
 export const DATA_BYTES = 262_140;
 
-/** The most content of a frame that follows WRITE, UNPACK or RESTORE. */
-const CONTENT_BYTES = 65_532;
+/** Of two DATA frames of `save` that follow each other, one has at least so much. */
+export const LONG_BYTES = 32_768;
+
+/** The longest frame of content, in both directions. */
+const CONTENT_BYTES = 1_048_576;
+
+/** Content that comes in smaller pieces is collected into frames of so many bytes, which costs a copy, but fewer writes. */
+const COLLECTED_BYTES = 65_532;
+const PIECE_BYTES = 131_072;
 
 const HEADER_BYTES = 4;
 
@@ -203,13 +210,20 @@ export class Dialogue {
 
   /** Sends content. What does not fill a frame waits for more. The bytes may change when it has resolved. */
   async sendContent(bytes: Buffer): Promise<void> {
-    this.#frame ??= Buffer.allocUnsafeSlow(HEADER_BYTES + CONTENT_BYTES + HEADER_BYTES);
     for (let at = 0; at < bytes.length; ) {
-      const some = Math.min(bytes.length - at, CONTENT_BYTES - this.#filled);
+      if (this.#filled === 0 && bytes.length - at >= PIECE_BYTES) {
+        const part = bytes.subarray(at, at + CONTENT_BYTES);
+        at += part.length;
+        await this.#write(header("content", part.length));
+        await this.#write(part);
+        continue;
+      }
+      this.#frame ??= Buffer.allocUnsafeSlow(HEADER_BYTES + COLLECTED_BYTES + HEADER_BYTES);
+      const some = Math.min(bytes.length - at, COLLECTED_BYTES - this.#filled);
       bytes.copy(this.#frame, HEADER_BYTES + this.#filled, at, at + some);
       at += some;
       this.#filled += some;
-      if (this.#filled === CONTENT_BYTES) await this.#write(this.#contentFrame());
+      if (this.#filled === COLLECTED_BYTES) await this.#write(this.#contentFrame());
     }
   }
 
@@ -240,7 +254,7 @@ export class Dialogue {
     const length = head.readUIntBE(1, 3);
     if (!type) this.#break("it sent a frame of an unknown type");
     if (type === "data") {
-      if (length === 0 || length > DATA_BYTES) this.#break("it sent content of a wrong size");
+      if (length === 0 || length > CONTENT_BYTES) this.#break("it sent content of a wrong size");
       return { type, length, fields: new Fields(Buffer.alloc(0)) };
     }
     if (length > MOST_BYTES) this.#break("it sent a frame that is too large");

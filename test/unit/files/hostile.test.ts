@@ -190,6 +190,32 @@ test("a reader that leaves kills the program instead of reading the rest", async
   for (let i = 0; i < 4; i++) await ((await client.archive("/")) as AsyncIterableIterator<Buffer>).return?.();
 });
 
+test("an archive of a snapshot in many small frames, or in one that is too long, kills the program", async () => {
+  const [short, long] = [Buffer.alloc(32_767), Buffer.alloc(32_768)];
+  const counts = frame("n", Buffer.concat([u64(1), u64(1)]));
+  const good = [frame("g"), frame("d", short), frame("d", long), frame("d", short), counts];
+  const honest = new Hostile(() => good);
+  let taken = 0;
+  await honest.client().save((bytes) => {
+    taken += bytes.length;
+  });
+  assert.equal(taken, 2 * short.length + long.length);
+  const bad: readonly (readonly Buffer[])[] = [
+    [frame("d", short), frame("d", short)],
+    [frame("d", "", 1_048_577)],
+    [frame("d")],
+    [frame("e")],
+  ];
+  for (const answers of bad) {
+    const hostile = new Hostile(() => [frame("g"), ...answers, counts]);
+    await assert.rejects(
+      hostile.client().save(() => {}),
+      stopped,
+    );
+    assert.deepEqual(hostile.killed, [true]);
+  }
+});
+
 test("no more content is taken from a client than the program accepts", async () => {
   let taken = 0;
   async function* endless() {
