@@ -1,12 +1,12 @@
 import { createHash, randomUUID } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { type FileHandle, link, mkdir, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SandboxRefused } from "../../domain/sandboxes/sandbox.ts";
 
 /** What is hashed and written at once. */
 const BLOCK_BYTES = 1_048_576;
-const READ_BYTES = 245_760;
+/** After so many bytes, the disk begins to write them, while more of them come. */
+const FLUSHED_BYTES = 16 * BLOCK_BYTES;
 const NAME = /^[0-9a-f]{8}-[0-9a-f-]{27}$/;
 const WRITING = ".writing";
 
@@ -68,7 +68,7 @@ export class SnapshotStore {
     const file = await open(draft, "wx", 0o600);
     try {
       const written = await this.#fill(file, fill, admit).finally(() => file.close());
-      const found = await digest(createReadStream(draft, { highWaterMark: BLOCK_BYTES }));
+      const found = await digest(draft);
       if (found.bytes !== written.bytes || found.sha256 !== written.sha256)
         throw new Error(`the disk did not keep what was written: ${draft}`);
       await rename(draft, this.#path(id));
@@ -81,7 +81,8 @@ export class SnapshotStore {
   }
 
   /**
-   * Reads an archive. A removal meanwhile changes nothing. The last bytes come only if the content is the expected one.
+   * Reads an archive, in blocks that are valid until the next one is asked for. A removal meanwhile changes nothing. The last bytes come only if the content
+   * is the expected one.
    * @throws SandboxRefused, while it is read: snapshotNotFound if there is no archive, snapshotDamaged if it is another one.
    */
   read(id: string, expected: Archive): AsyncGenerator<Buffer, void, undefined> {
@@ -111,9 +112,11 @@ export class SnapshotStore {
   ): Promise<Archive> {
     const hash = createHash("sha256");
     let bytes = 0;
-    const blocks = [Buffer.allocUnsafe(BLOCK_BYTES), Buffer.allocUnsafe(BLOCK_BYTES)] as const;
+    const blocks = [Buffer.allocUnsafeSlow(BLOCK_BYTES), Buffer.allocUnsafeSlow(BLOCK_BYTES)] as const;
     let [at, used] = [0, 0];
     let writing: Promise<unknown> = Promise.resolve();
+    let flushing: Promise<unknown> = Promise.resolve();
+    let begun = 0;
     // One block is written while the other one is filled.
     const flush = async () => {
       const block = (blocks[at % 2] as Buffer).subarray(0, used);
@@ -123,6 +126,11 @@ export class SnapshotStore {
       await writing;
       writing = writeAll(file, block);
       writing.catch(() => {}); // it is awaited next
+      if (bytes >= begun + FLUSHED_BYTES) {
+        begun = bytes;
+        flushing = Promise.all([flushing, writing.then(() => file.datasync())]);
+        flushing.catch(() => {}); // it is awaited at the end
+      }
       at++;
       used = 0;
     };
@@ -136,6 +144,7 @@ export class SnapshotStore {
     });
     if (used > 0) await flush();
     await writing;
+    await flushing; // an error of the disk is reported once
     await file.sync();
     return { bytes, sha256: hash.digest("hex") };
   }
@@ -150,14 +159,40 @@ async function flushDirectory(directory: string): Promise<void> {
   await handle.sync().finally(() => handle.close());
 }
 
-async function digest(content: AsyncIterable<Buffer>): Promise<Archive> {
+async function digest(path: string): Promise<Archive> {
+  const file = await open(path, "r");
   const hash = createHash("sha256");
   let bytes = 0;
-  for await (const block of content) {
+  for await (const block of blocksOf(file)) {
     hash.update(block);
     bytes += block.length;
   }
   return { bytes, sha256: hash.digest("hex") };
+}
+
+/**
+ * Reads a file, one block while the other one is used, and closes it. A block is valid until the next one is asked for: all of them are in the same memory,
+ * because memory for each costs collections of garbage that take longer than to read it.
+ */
+async function* blocksOf(file: FileHandle): AsyncGenerator<Buffer, void, undefined> {
+  const blocks = [Buffer.allocUnsafeSlow(BLOCK_BYTES), Buffer.allocUnsafeSlow(BLOCK_BYTES)] as const;
+  const read = (at: number) => {
+    const reading = file.read(blocks[at % 2] as Buffer, 0, BLOCK_BYTES);
+    reading.catch(() => {}); // it is awaited later
+    return reading;
+  };
+  let reading = read(0);
+  try {
+    for (let at = 0; ; at++) {
+      const { bytesRead } = await reading;
+      if (bytesRead === 0) return;
+      reading = read(at + 1);
+      yield (blocks[at % 2] as Buffer).subarray(0, bytesRead);
+    }
+  } finally {
+    await reading.catch(() => {});
+    await file.close();
+  }
 }
 
 async function* checked(path: string, expected: Archive): AsyncGenerator<Buffer, void, undefined> {
@@ -166,22 +201,14 @@ async function* checked(path: string, expected: Archive): AsyncGenerator<Buffer,
   });
   const hash = createHash("sha256");
   let bytes = 0;
-  try {
-    for (;;) {
-      const buffer = Buffer.allocUnsafe(READ_BYTES);
-      const { bytesRead } = await file.read(buffer, 0, READ_BYTES);
-      if (bytesRead === 0) break;
-      const block = buffer.subarray(0, bytesRead);
-      hash.update(block);
-      bytes += bytesRead;
-      if (bytes > expected.bytes) break;
-      const isLast = bytes === expected.bytes;
-      if (isLast && hash.copy().digest("hex") !== expected.sha256) break;
-      yield block;
-      if (isLast) return;
-    }
-    throw new SandboxRefused("snapshotDamaged");
-  } finally {
-    await file.close();
+  for await (const block of blocksOf(file)) {
+    hash.update(block);
+    bytes += block.length;
+    if (bytes > expected.bytes) break;
+    const isLast = bytes === expected.bytes;
+    if (isLast && hash.copy().digest("hex") !== expected.sha256) break;
+    yield block;
+    if (isLast) return;
   }
+  throw new SandboxRefused("snapshotDamaged");
 }
