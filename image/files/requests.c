@@ -468,7 +468,7 @@ static int remove_entry(struct removal *removal, int dir, const char *name, int 
 	}
 	/* Directories of which the owner has taken rights from himself, such as those of Go's module cache. */
 	if ((info.st_mode & 0700) != 0700 && info.st_uid == geteuid())
-		(void)!fchmodat(dir, name, 0700, 0);
+		(void)!fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW);
 	int inner = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (inner < 0)
 		return errno == ENOENT ? 0 : errno;
@@ -530,7 +530,7 @@ bool serve_remove(struct frame *request)
 		if (err == ENOTEMPTY && recursive) {
 			struct removal removal = {.top = -1};
 			if ((info.st_mode & 0700) != 0700 && info.st_uid == geteuid())
-				(void)!fchmodat(parent, name, 0700, 0);
+				(void)!fchmodat(parent, name, 0700, AT_SYMLINK_NOFOLLOW);
 			int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 			removal.top = dir;
 			err = dir < 0 ? errno : remove_content(&removal, dir, 0);
