@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import type { HostPort } from "../domain/transport.ts";
-import { whyNotGlobal } from "./address.ts";
-import { type Resolve, resolveLocal, resolvePublic } from "./resolve.ts";
+import { whyNotAllGlobal } from "../network/address.ts";
+import { type Resolve, resolveLocal, resolvePublic } from "../network/resolve.ts";
 import { BlockedError, parseTarget, type WebhookTarget } from "./target.ts";
 
 /**
@@ -34,8 +34,7 @@ export async function checkUrl(
 }
 
 /**
- * Returns the addresses to connect to. If one address of a name is not allowed, none is used: such an address is a mistake or an attack,
- * and it would be a matter of chance whether the attempt uses it.
+ * Returns the addresses to connect to.
  * @throws BlockedError, or the error of the name resolution.
  */
 export async function permittedAddresses(
@@ -48,12 +47,7 @@ export async function permittedAddresses(
   if (allowed) return literal ? [host] : await resolveLocal(host, signal);
   const addresses = literal ? [host] : await resolve(host, signal);
   if (addresses.length === 0) throw new Error(`${host} has no address`);
-  for (const address of addresses) {
-    const why = whyNotGlobal(address);
-    if (why !== null)
-      throw new BlockedError(
-        `only public addresses are allowed: ${literal ? address : `${host}, ${address},`} is ${why}`,
-      );
-  }
+  const why = whyNotAllGlobal(host, addresses);
+  if (why !== null) throw new BlockedError(why);
   return addresses;
 }

@@ -1,7 +1,7 @@
 import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
+import { resolvePublic } from "../network/resolve.ts";
 import { type HttpResponse, type Post, post } from "./post.ts";
-import { resolvePublic } from "./resolve.ts";
 import { BlockedError, type WebhookTarget } from "./target.ts";
 import { trustedAuthorities } from "./trust.ts";
 

@@ -3,9 +3,9 @@ import { Duplex, Readable } from "node:stream";
 import { connect, type SecureContext } from "node:tls";
 import { type buildConnector, Client } from "undici";
 import type { Headers } from "../domain/delivery.ts";
+import type { Resolve } from "../network/resolve.ts";
 import type { Body } from "./body.ts";
 import { permittedAddresses } from "./permitted-addresses.ts";
-import type { Resolve } from "./resolve.ts";
 import type { WebhookTarget } from "./target.ts";
 
 /** The most bytes of the body of a response that are read, and that are kept. */

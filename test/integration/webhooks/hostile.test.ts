@@ -4,13 +4,14 @@ import { after, before, mock, test } from "node:test";
 import type { SecureContext } from "node:tls";
 import { FOREIGN_APIS } from "../../../src/compat/apis.ts";
 import type { HostPort } from "../../../src/domain/transport.ts";
+import { type Resolve, resolvePublic } from "../../../src/network/resolve.ts";
 import { checkUrl } from "../../../src/webhooks/permitted-addresses.ts";
 import { type PostTo, post } from "../../../src/webhooks/post.ts";
-import { type Resolve, resolvePublic } from "../../../src/webhooks/resolve.ts";
 import { type Sent, send } from "../../../src/webhooks/send.ts";
 import { BlockedError } from "../../../src/webhooks/target.ts";
 import { trustedAuthorities } from "../../../src/webhooks/trust.ts";
-import { loopbackUrls, NOT_GLOBAL_4, NOT_GLOBAL_6, OTHER_URLS } from "../../support/webhooks/hostile.ts";
+import { NOT_GLOBAL_4, NOT_GLOBAL_6 } from "../../support/network/addresses.ts";
+import { loopbackUrls, OTHER_URLS } from "../../support/webhooks/hostile.ts";
 import { claimFor, sealer } from "../../support/webhooks/project.ts";
 import { makeCertificates, startReceiver } from "../../support/webhooks/receiver.ts";
 

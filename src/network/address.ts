@@ -40,6 +40,24 @@ export function whyNotGlobal(address: string, own: readonly string[] = ownAddres
   return why ?? (own.some(same) ? "this machine's own" : null);
 }
 
+/**
+ * Why none of the addresses of a host may be used: the first one that is not allowed, in words; null if all of them are allowed. If one address of
+ * a name is not allowed, none is used: such an address is a mistake or an attack, and it would be a matter of chance whether a connection uses it.
+ * @param host a name, or the address itself. @param whyNot the check of one address.
+ */
+export function whyNotAllGlobal(
+  host: string,
+  addresses: readonly string[],
+  whyNot: (address: string) => string | null = whyNotGlobal,
+): string | null {
+  for (const address of addresses) {
+    const why = whyNot(address);
+    if (why !== null)
+      return `only public addresses are allowed: ${isIP(host) === 0 ? `${host}, ${address},` : address} is ${why}`;
+  }
+  return null;
+}
+
 function whyNotGlobal4(address: ipaddr.IPv4): string | null {
   if (address.toString() === AZURE_HOST) return "served by the host of a virtual machine";
   const range = address.range();

@@ -7,7 +7,7 @@ const QUERY = { timeout: 2_500, tries: 2 };
 
 /**
  * Queries DNS directly, without the system's getaddrinfo. While a name server does not respond, getaddrinfo occupies one of the four
- * threads of the process, so a few slow names would block all other deliveries. It would also use the hosts file of this machine.
+ * threads of the process, so a few slow names would block all other work. It would also use the hosts file of this machine.
  * @param servers `ADDRESS:PORT`; the system's name servers by default.
  */
 export function dnsResolve(servers?: readonly string[]): Resolve {
@@ -41,7 +41,7 @@ export const resolvePublic: Resolve = dnsResolve();
 /** The addresses of `localhost` by definition. A machine without /etc/hosts may be unable to resolve this name. */
 const LOCALHOST = ["127.0.0.1", "::1"];
 
-/** Uses getaddrinfo for receivers that the operator allowed, because only this machine may know their names. */
+/** Uses getaddrinfo for hosts that the operator allowed, because only this machine may know their names. */
 export const resolveLocal: Resolve = async (name) => {
   if (name === "localhost") return LOCALHOST;
   const addresses = await lookup(name, { all: true });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { whyNotGlobal } from "../../../src/webhooks/address.ts";
-import { NOT_GLOBAL_4, NOT_GLOBAL_6 } from "../../support/webhooks/hostile.ts";
+import { whyNotAllGlobal, whyNotGlobal } from "../../../src/network/address.ts";
+import { NOT_GLOBAL_4, NOT_GLOBAL_6 } from "../../support/network/addresses.ts";
 
 /** Addresses just outside of refused blocks, and some of well-known services. */
 const GLOBAL = [
@@ -53,6 +53,19 @@ test("refuses this machine's own addresses in every notation", () => {
   assert.equal(whyNotGlobal("1.1.1.1", ["8.8.8.8", "1.1.1.1"]), "this machine's own");
   assert.equal(whyNotGlobal("2606:4700:0:0::1111", ["2606:4700::1111"]), "this machine's own");
   assert.equal(whyNotGlobal("1.1.1.2", ["1.1.1.1"]), null);
+});
+
+test("uses no address of a name if one of them is not allowed", () => {
+  assert.equal(whyNotAllGlobal("hooks.example", ["1.1.1.1", "2606:4700::1111"]), null);
+  assert.equal(
+    whyNotAllGlobal("hooks.example", ["1.1.1.1", "10.0.0.1"]),
+    "only public addresses are allowed: hooks.example, 10.0.0.1, is private",
+  );
+  assert.equal(whyNotAllGlobal("10.0.0.1", ["10.0.0.1"]), "only public addresses are allowed: 10.0.0.1 is private");
+  assert.equal(
+    whyNotAllGlobal("own.example", ["10.0.0.1"], () => null),
+    null,
+  );
 });
 
 const octet = fc.integer({ min: 0, max: 255 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
 import { type TestContext, test } from "node:test";
-import { dnsResolve, resolveLocal } from "../../../src/webhooks/resolve.ts";
+import { dnsResolve, resolveLocal } from "../../../src/network/resolve.ts";
 import { stopwatch } from "../../support/stopwatch.ts";
 
 const A = 1;
