@@ -15,6 +15,7 @@ const MODULES = {
   sandbox: ["domain"],
   files: ["domain"],
   network: [],
+  egress: ["domain", "fairness", "network"],
   link: ["domain", "fairness", "store"],
   admin: ["domain", "store"],
   webhooks: ["domain", "fairness", "network", "store"],
