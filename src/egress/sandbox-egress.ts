@@ -1,0 +1,221 @@
+import type { Socket } from "node:net";
+import type { EgressRecord } from "../domain/egress/egress-record.ts";
+import { type Decision, DNS_PORT, decide, EGRESS_BUDGETS, type VersionedPolicy } from "../domain/egress/policy.ts";
+import { MinuteBudget } from "../fairness/minute-budget.ts";
+import type { ByteBudget } from "./budget.ts";
+import type { Dialed } from "./dial.ts";
+import { answerQuery } from "./dns.ts";
+import type { EgressLog, ExecutionNumber } from "./log.ts";
+import { ControlConnection, QueryPace, serveDnsStream } from "./name-service.ts";
+import { isNameAddress, SandboxNames } from "./names.ts";
+import { ANSWER, MAX_STREAMS, type StreamHeader, textOf } from "./protocol.ts";
+import { RelayedStream } from "./relayed-stream.ts";
+
+/*
+ * The network of one sandbox, as the worker sees it: its policy, names, budgets, log, and open connections.
+ */
+
+/**
+ * How long the refusal of a connection takes above the bound on connections in a minute. Together with the bound on streams of the relay, this bounds the
+ * work for a program that does nothing but connect.
+ */
+const FLOOD_DELAY_MS = 1_000;
+/** What bounds the refusals of a sandbox whose policy no longer allows a network. */
+const WITHOUT_NETWORK = {
+  connections: EGRESS_BUDGETS.connections.default,
+  connectionsPerMinute: EGRESS_BUDGETS.connectionsPerMinute.default,
+};
+
+export interface SandboxRegistration {
+  /** 32 characters of A-Z a-z 0-9 _ -, random and secret: it is the only thing that tells sandboxes apart. */
+  readonly token: string;
+  readonly policy: VersionedPolicy;
+  /** With the limits of the policy. They are closed with the sandbox. */
+  readonly budgets: { readonly up: ByteBudget; readonly down: ByteBudget };
+  readonly log: EgressLog;
+  /** The execution whose cgroup has this id; null if there is none. */
+  readonly executionOf: (cgroupId: bigint) => ExecutionNumber;
+}
+
+export interface SandboxEgressOptions {
+  readonly dial: (host: string, port: number, signal: AbortSignal) => Promise<Dialed>;
+  readonly idleMs: number;
+  /** How long bytes are held until they are checked. */
+  readonly heldMs: number;
+}
+
+export class SandboxEgress {
+  readonly names = new SandboxNames();
+  readonly budgets: SandboxRegistration["budgets"];
+  readonly heldMs: number;
+  readonly #log: EgressLog;
+  readonly #executionOf: SandboxRegistration["executionOf"];
+  readonly #options: SandboxEgressOptions;
+  readonly #removed: () => void;
+  readonly #minute = new MinuteBudget();
+  readonly #pace = new QueryPace();
+  readonly #streams = new Set<RelayedStream>();
+  readonly #sockets = new Set<Socket>();
+  #policy: VersionedPolicy;
+  #control: ControlConnection | null = null;
+  #isClosed = false;
+
+  /** @param removed is called when it is unregistered. */
+  constructor(registration: SandboxRegistration, options: SandboxEgressOptions, removed: () => void) {
+    this.#policy = registration.policy;
+    this.budgets = registration.budgets;
+    this.#log = registration.log;
+    this.#executionOf = registration.executionOf;
+    this.#options = options;
+    this.heldMs = options.heldMs;
+    this.#removed = removed;
+  }
+
+  get policy(): VersionedPolicy {
+    return this.#policy;
+  }
+
+  /** The record of an execution as of now; null: of everything whose execution is not known. */
+  record(execution: ExecutionNumber): EgressRecord {
+    const { up, down } = this.budgets;
+    return this.#log.toRecord(execution, {
+      policyVersion: this.#policy.version,
+      budgetLeft: { up: up.left, down: down.left },
+    });
+  }
+
+  /**
+   * Replaces the policy at once, for everything that is decided from now on. Connections that the new policy does not allow are reset before this returns. What
+   * was used of the budgets stays used.
+   * @throws if the version is not higher than the one before.
+   */
+  replacePolicy(policy: VersionedPolicy): void {
+    if (policy.version <= this.#policy.version)
+      throw new Error(`version ${policy.version} of the policy does not follow ${this.#policy.version}`);
+    this.#policy = policy;
+    if (policy.network !== "none") {
+      this.budgets.up.setLimit(policy.network.bytesUp);
+      this.budgets.down.setLimit(policy.network.bytesDown);
+    }
+    for (const stream of [...this.#streams]) {
+      const decision = decide(policy.network, stream.destination);
+      if (!decision.isAllowed) stream.close("policy", decision.reason);
+    }
+  }
+
+  /** Ends all connections, and refuses new ones. @throws if what is left of leased bytes cannot be given back. */
+  async unregister(): Promise<void> {
+    this.#isClosed = true;
+    this.#removed();
+    this.#endStreams();
+    this.#control?.close();
+    await Promise.all([this.budgets.up.close(), this.budgets.down.close()]);
+  }
+
+  /** Takes over the control connection of the relay. */
+  control(socket: Socket): void {
+    if (this.#control !== null || this.#isClosed) {
+      refuse(socket);
+      return;
+    }
+    this.#control = new ControlConnection(
+      socket,
+      this.#pace,
+      (message, cgroupId) => this.#answer(message, cgroupId),
+      () => {
+        this.#control = null;
+        this.#endStreams();
+      },
+    );
+  }
+
+  /** Takes over a connection of the sandbox. */
+  stream(socket: Socket, header: StreamHeader): void {
+    if (this.#sockets.size >= MAX_STREAMS) {
+      socket.destroy();
+      return;
+    }
+    this.#sockets.add(socket);
+    socket.on("close", () => this.#sockets.delete(socket));
+    if (this.#control === null || this.#isClosed) refuse(socket);
+    else if (header.port === DNS_PORT)
+      serveDnsStream(
+        socket,
+        header.cgroupId,
+        this.#pace,
+        (message, id) => this.#answer(message, id),
+        this.#options.idleMs,
+      );
+    else this.#relay(socket, header);
+  }
+
+  /** Ends connections without a byte since a time on the clock of `performance.now()`. */
+  closeIdle(sinceMs: number): void {
+    const reason = `no bytes for ${Math.round(this.#options.idleMs / 1000)} s`;
+    for (const stream of [...this.#streams]) stream.closeIdle(sinceMs, reason);
+  }
+
+  dial(host: string, port: number, signal: AbortSignal): Promise<Dialed> {
+    return this.#options.dial(host, port, signal);
+  }
+
+  reset(streamId: bigint): void {
+    this.#control?.reset(streamId);
+  }
+
+  ended(stream: RelayedStream): void {
+    this.#streams.delete(stream);
+  }
+
+  #relay(socket: Socket, header: StreamHeader): void {
+    const [name, address, port] = [this.names.nameOf(header.destination), textOf(header.destination), header.port];
+    const execution = this.#executionFor(header.cgroupId);
+    const logged = this.#log.connection({ execution, name, address, port });
+    const destination = name === null ? { address, port } : { name, port };
+    const stream = new RelayedStream(socket, header, destination, this, logged);
+    const full = this.#whyFull();
+    this.#streams.add(stream);
+    if (full) stream.deny(full.reason, full.delayMs);
+    else if (name === null && isNameAddress(address)) stream.deny(`${address} stands for no name in this sandbox`);
+    else stream.begin(this.#decide(destination));
+  }
+
+  #decide(destination: RelayedStream["destination"]): Decision {
+    return decide(this.#policy.network, destination);
+  }
+
+  #executionFor(cgroupId: bigint): ExecutionNumber {
+    return cgroupId === 0n ? null : this.#executionOf(cgroupId);
+  }
+
+  /** Why no further connection is allowed now; null if one is. */
+  #whyFull(): { readonly reason: string; readonly delayMs: number } | null {
+    const { network } = this.#policy;
+    const { connections, connectionsPerMinute } = network === "none" ? WITHOUT_NETWORK : network;
+    if (this.#minute.take("", connectionsPerMinute) > 0)
+      return { reason: `more than ${connectionsPerMinute} connections within a minute`, delayMs: FLOOD_DELAY_MS };
+    if (this.#streams.size >= connections)
+      return { reason: `more than ${connections} connections at the same time`, delayMs: 0 };
+    return null;
+  }
+
+  #answer(message: Buffer, cgroupId: bigint): Buffer | null {
+    const { response, outcome } = answerQuery(message, (name) => this.names.addressesOf(this.#policy.network, name));
+    const execution = this.#executionFor(cgroupId);
+    if (outcome.kind === "answered") this.#log.answeredName(execution);
+    else if (outcome.kind === "refused") this.#log.refusedName(execution, outcome.name);
+    return response;
+  }
+
+  #endStreams(): void {
+    for (const stream of [...this.#streams]) stream.close("sandbox");
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}
+
+function refuse(socket: Socket): void {
+  socket.on("error", () => socket.destroy());
+  socket.resume();
+  socket.end(Buffer.of(ANSWER.refused));
+  socket.setTimeout(5_000, () => socket.destroy());
+}
