@@ -320,7 +320,12 @@ onEachDatabase((open) => {
     assert.deepEqual([execution?.status, execution?.outcome?.result.verdict], ["error", "IE"]);
     // The earlier process learns of it. The end counts once, where it was stored.
     await assert.rejects(living.execute(shellRequest("hello")), refusedAs("sandboxEnded", { reason: "worker_lost" }));
-    while (!engine.boxes[0]?.isEnded) await sleep(1);
+    const isKnown = () =>
+      handle(sandbox).then(
+        () => true,
+        () => false,
+      );
+    while (!engine.boxes[0]?.isEnded || (await isKnown())) await sleep(1);
     await assert.rejects(handle(sandbox), refusedAs("sandboxEnded", { reason: "worker_lost" }));
     const counted = samplesOf(await prometheus.text());
     assert.equal(counted.get('assay_sandboxes_ended_total{reason="worker_lost"}'), 1);
