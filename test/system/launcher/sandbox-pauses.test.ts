@@ -65,7 +65,12 @@ describe("a pause of a sandbox whose programs fork all the time", () => {
         await sleep(20);
       }
       const { frozen, cpuUsec, processes } = await box.measure();
-      assert.deepEqual([frozen, cpuUsec, processes], [true, before.cpuUsec, before.processes]);
+      assert.deepEqual([frozen, processes], [true, before.processes]);
+      // The kernel can count the last moments before the stop a little later.
+      assert.ok(
+        cpuUsec - before.cpuUsec < 1_000,
+        `${cpuUsec - before.cpuUsec} us of CPU time while all programs stood still`,
+      );
     };
     const runs = async () => {
       const { cpuUsec, frozen } = await box.measure();
