@@ -1,4 +1,5 @@
 import { connect, isIP, type Socket } from "node:net";
+import { abortAfter } from "../domain/abort-after.ts";
 import { type Cidr, isWithin, parseCidr } from "../domain/egress/cidr.ts";
 import { whyNotAllGlobal, whyNotGlobal } from "../network/address.ts";
 import type { Resolve } from "../network/resolve.ts";
@@ -69,7 +70,7 @@ export function whyNotReachable(address: string, privateNetworks: readonly Cidr[
  * @param signal ends the attempt, which has then failed. @returns a connection without delay (TCP_NODELAY), of which each direction ends on its own.
  */
 export async function dial(host: string, port: number, options: DialOptions, signal: AbortSignal): Promise<Dialed> {
-  const until = AbortSignal.any([signal, AbortSignal.timeout(options.totalMs)]);
+  const until = abortAfter(options.totalMs, signal);
   let found: readonly string[];
   try {
     found = isIP(host) === 0 ? await options.resolve(host, until) : [host];
