@@ -31,7 +31,7 @@ enum {
 	STAYING_MAX = 16, /* attached slots that stay without a client */
 	PLACES_MAX = 2 * ATTACHED_MAX + STAYING_MAX + 2, /* also for those of a former client, and for slots that have not joined */
 	LEAVES_TOGETHER_MS = 500, /* within this time, the connections of a client that ends are closed */
-	FREEZE_TIMEOUT_MS = 2000, FREEZE_ON_DISK_TIMEOUT_MS = 6000, /* programs that wait for a disk stop when they have it */
+	FREEZE_TIMEOUT_MS = 6000,  /* programs that wait for a disk stop when they have it, and many that fork on a busy machine one after the other */
 	STARTS_TIMEOUT_MS = 2000,  /* how long a PAUSE waits for programs that are being started */
 	COVER_EVERY_MS = 1000,
 	WRITE_EVERY_MS = 1000,     /* how often the files in /proc are written while programs may run */
@@ -531,11 +531,6 @@ static uint64_t check_left(struct holder *h)
 	return locks < h->left_check_at ? locks : h->left_check_at;
 }
 
-static int freeze_timeout(const struct holder *h)
-{
-	return h->limits.on_disk ? FREEZE_ON_DISK_TIMEOUT_MS : FREEZE_TIMEOUT_MS;
-}
-
 static void send_paused(struct holder *h, bool stopped)
 {
 	queue_frame(&h->out, FRAME_PAUSED);
@@ -552,9 +547,9 @@ static bool set_paused(struct holder *h, bool pause)
 		await_starts(h);
 		tell_slots(h, HELD_PAUSED); /* before the stop, so that no limit passes in between */
 	}
-	int state = sandbox_freeze(&h->groups, pause, freeze_timeout(h));
+	int state = sandbox_freeze(&h->groups, pause, FREEZE_TIMEOUT_MS);
 	if (pause && state != 1)
-		sandbox_freeze(&h->groups, false, freeze_timeout(h));
+		sandbox_freeze(&h->groups, false, FREEZE_TIMEOUT_MS);
 	h->paused = pause ? state == 1 : state != 0;
 	if (!h->paused)
 		tell_slots(h, HELD_RESUMED);
@@ -574,13 +569,13 @@ static void freeze(struct holder *h)
 		await_starts(h);
 		tell_slots(h, HELD_PAUSED);
 	}
-	bool done = (was_paused || sandbox_freeze(&h->groups, true, freeze_timeout(h)) == 1) && pool_freeze(&h->pool, &h->groups, true, freeze_timeout(h)) &&
-		    sandbox_freeze(&h->groups, false, freeze_timeout(h)) == 0;
+	bool done = (was_paused || sandbox_freeze(&h->groups, true, FREEZE_TIMEOUT_MS) == 1) && pool_freeze(&h->pool, &h->groups, true, FREEZE_TIMEOUT_MS) &&
+		    sandbox_freeze(&h->groups, false, FREEZE_TIMEOUT_MS) == 0;
 	if (done) {
 		send_paused(h, true);
 		return;
 	}
-	sandbox_freeze(&h->groups, was_paused, freeze_timeout(h));
+	sandbox_freeze(&h->groups, was_paused, FREEZE_TIMEOUT_MS);
 	pool_freeze(&h->pool, &h->groups, false, 0);
 	h->frozen = false;
 	if (!was_paused)
@@ -590,7 +585,7 @@ static void freeze(struct holder *h)
 
 static void thaw(struct holder *h)
 {
-	bool done = !h->paused || sandbox_freeze(&h->groups, true, freeze_timeout(h)) == 1;
+	bool done = !h->paused || sandbox_freeze(&h->groups, true, FREEZE_TIMEOUT_MS) == 1;
 	if (done) /* the leaves of a paused sandbox do not run in between */
 		pool_freeze(&h->pool, &h->groups, false, 0);
 	h->frozen = !done;
@@ -603,7 +598,7 @@ static void thaw(struct holder *h)
 static bool stop_without_client(struct holder *h)
 {
 	if (h->frozen) {
-		if (sandbox_freeze(&h->groups, true, freeze_timeout(h)) != 1)
+		if (sandbox_freeze(&h->groups, true, FREEZE_TIMEOUT_MS) != 1)
 			return false;
 		pool_freeze(&h->pool, &h->groups, false, 0);
 		h->frozen = false;
