@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { Agent, request } from "node:https";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openStore } from "../../../src/store/open.ts";
@@ -160,7 +160,7 @@ interface Json {
   readonly result?: { readonly verdict: string } | null;
   readonly output?: { readonly stdout: string };
   readonly snapshots: readonly Json[];
-  readonly entries: readonly Json[];
+  readonly entries: readonly { readonly path: string }[];
 }
 
 async function kill(started: Started | undefined): Promise<void> {
@@ -358,7 +358,9 @@ test("kills of services beside a worker, of the worker, its parts and PostgreSQL
       if (status === 200) assertWhole(text, `${path} ${file}`);
     }
     const { entries } = (await fleet.patiently("GET", `${path}/files/list?path=.`)).json;
-    const names = entries.map(({ name }) => name).filter((name) => !["ballast", "lines", "uploaded"].includes(name));
+    const names = entries
+      .map(({ path: file }) => basename(file))
+      .filter((name) => !["ballast", "lines", "uploaded"].includes(name));
     assert.deepEqual(names, [], "an interrupted upload leaves nothing");
   }
   for (const [path, ran] of lines)
