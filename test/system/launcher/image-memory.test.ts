@@ -5,6 +5,7 @@ import { join, relative } from "node:path";
 import { test } from "node:test";
 import { CPU_LATE_RATIO, CPU_LATE_USEC } from "../../../src/domain/causes.ts";
 import { environment } from "../../support/launcher/launcher.ts";
+import { eventually } from "../../support/launcher/machine.ts";
 import { source } from "../../support/programs/product.ts";
 import { useBoxes } from "../forgery/boxes.ts";
 
@@ -91,3 +92,14 @@ for (const [way, cpuMs, what] of [
     assert.ok(facts.cpuUsec <= limits.cpuMs * 1e3 * CPU_LATE_RATIO + CPU_LATE_USEC, `${facts.cpuUsec} us`);
   });
 }
+
+// The last test, because the image does not stay in memory after it.
+test("if the process that keeps the image ends, the launcher says so and goes on", async () => {
+  const { launcher } = boxes();
+  const [keeper] = keepersOf(launcher.pid);
+  assert.ok(keeper);
+  process.kill(keeper, "SIGKILL");
+  await eventually("the launcher says so", () => launcher.stderr().includes("its keeper has ended"));
+  const { outcome } = await boxes().judgedCode("c", "int main(void) { return 0; }");
+  assert.equal(outcome.result.verdict, "AC");
+});
