@@ -23,7 +23,7 @@ const GROUPS = {
   /** Tests that need the whole machine. */
   exclusive: {
     name: "exclusive",
-    paths: ["system/bounds/event-loop.test.ts", "system/bounds/neighbours"],
+    paths: ["system/bounds/event-loop.test.ts", "system/bounds/many-sandboxes", "system/bounds/neighbours"],
     atOnce: 1,
   },
   /** Tests that measure durations, or the memory of the machine. */

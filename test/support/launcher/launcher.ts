@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PATIENCE } from "../programs/timeouts.ts";
 
-/** Uids of one launcher: two for each slot and one for each sandbox. */
-export const UIDS_EACH = 52;
+/** Uids of one place for a launcher, which needs two for each slot and one for each sandbox. A launcher that needs more has several places. */
+const UIDS_EACH = 52;
 /** The range that `take_uid_range` takes, which is enough for ten times the launchers of a whole run. */
 const UIDS_OF_A_RUN = 100_000;
 const SANITIZER = /Sanitizer|runtime error: /;
@@ -50,6 +50,8 @@ export interface Launcher {
   /** Part of the name of its control groups: `assay-<instance>`. */
   readonly instance: string;
   readonly uidBase: number;
+  /** How many uids it has, from `uidBase` on. */
+  readonly uids: number;
   /** Standard error so far, including sanitizer reports. */
   readonly stderr: () => string;
   /** SIGTERM; resolves with the exit code when it has ended. @throws when a signal ended it. */
@@ -73,7 +75,8 @@ export async function startLauncher(options: LauncherOptions = {}): Promise<Laun
   const build = options.fault ? "_FAULTS" : options.sanitize ? "_ASAN" : "";
   const program = options.program ?? `${environment(`ASSAY_TEST_LAUNCHER${build}`)}.delegated`;
   const rootfs = join(options.image ?? environment("ASSAY_TEST_IMAGE"), "rootfs");
-  const place = options.after ? placeOf(options.after) : takePlace();
+  const { slots = 2, sandboxes = 0 } = options;
+  const place = options.after ? placeOf(options.after) : takePlace(2 * slots + sandboxes);
   const arguments_ = [
     ...[
       "--pdeathsig",
@@ -87,12 +90,12 @@ export async function startLauncher(options: LauncherOptions = {}): Promise<Laun
       "--instance",
       place.instance,
     ],
-    ...["--uid-base", String(place.uidBase), "--slots", String(options.slots ?? 2)],
+    ...["--uid-base", String(place.uidBase), "--slots", String(slots)],
     ...["--client-uid", String(options.clientUid ?? 0)],
-    ...(options.sandboxes
+    ...(sandboxes
       ? [
           "--sandboxes",
-          String(options.sandboxes),
+          String(sandboxes),
           "--sandbox-memory",
           String(options.sandboxMemory ?? 2 * 1024 ** 3),
           ...(options.sandboxesIfPossible ? ["--sandboxes-if-possible"] : []),
@@ -150,29 +153,35 @@ export async function startLauncher(options: LauncherOptions = {}): Promise<Laun
   };
 }
 
-type Place = Pick<Launcher, "socket" | "instance" | "uidBase">;
+type Place = Pick<Launcher, "socket" | "instance" | "uidBase" | "uids">;
 
-function placeOf({ socket, instance, uidBase }: Launcher): Place {
-  return { socket, instance, uidBase };
+function placeOf({ socket, instance, uidBase, uids }: Launcher): Place {
+  return { socket, instance, uidBase, uids };
 }
 
-function takePlace(): Place {
+/** Takes as many places in a row as have so many uids. Those that it cannot use, because another process has the next one, stay unused. */
+function takePlace(uids: number): Place {
   const data = environment("ASSAY_TEST_DATA");
   const instance = environment("ASSAY_TEST_INSTANCE");
   const base = Number(environment("ASSAY_TEST_UID_BASE"));
+  const places = Math.ceil(uids / UIDS_EACH);
+  let first = 0;
   for (let number = 0; (number + 1) * UIDS_EACH <= UIDS_OF_A_RUN; number++) {
     const directory = join(data, `launcher-${number}`);
     try {
       mkdirSync(directory); // atomic: only one process succeeds
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "EEXIST") continue;
-      throw error;
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      first = number + 1;
+      continue;
     }
     chmodSync(directory, 0o755); // other uids must be able to connect
+    if (number - first + 1 < places) continue;
     return {
       socket: join(directory, "socket"),
       instance: `${instance}-${number}`,
-      uidBase: base + number * UIDS_EACH,
+      uidBase: base + first * UIDS_EACH,
+      uids: places * UIDS_EACH,
     };
   }
   throw new Error("this test run has used up its uids: are launchers started in a loop?");

@@ -2,7 +2,7 @@ import { type Dirent, existsSync, readdirSync, readFileSync, statSync } from "no
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PATIENCE } from "../programs/timeouts.ts";
-import { type Launcher, UIDS_EACH } from "./launcher.ts";
+import type { Launcher } from "./launcher.ts";
 
 const PATIENCE_MS = 20_000 * PATIENCE;
 
@@ -66,12 +66,12 @@ interface Process {
   readonly settled: boolean;
 }
 
-function processesOf({ instance, uidBase }: Launcher): Process[] {
+function processesOf({ instance, uidBase, uids }: Launcher): Process[] {
   return pids().flatMap((pid) => {
     const status = read(`/proc/${pid}/status`);
     const uid = Number(/^Uid:\t(\d+)/m.exec(status)?.[1] ?? -1);
     const state = /^State:\t(\w)/m.exec(status)?.[1] ?? "";
-    const isProgram = uid >= uidBase && uid < uidBase + UIDS_EACH;
+    const isProgram = uid >= uidBase && uid < uidBase + uids;
     // The command of a process cannot be read while another one changes its memory, for example in a box of a test of attacks.
     if (!isProgram && uid !== 0) return [];
     const command = read(`/proc/${pid}/cmdline`);

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { MAX_ATTEMPTS } from "../../../src/domain/submission.ts";
-import { UIDS_EACH } from "../../support/launcher/launcher.ts";
+import type { Launcher } from "../../support/launcher/launcher.ts";
 import type { Product } from "../../support/programs/product.ts";
 import { PATIENCE } from "../../support/programs/timeouts.ts";
 
@@ -49,16 +49,16 @@ async function theProgramWithInput(mark: string, { launcher }: Product): Promise
     found = readdirSync("/proc")
       .filter((name) => /^\d+$/.test(name))
       .map(Number)
-      .find((pid) => isProgram(pid, mark, launcher.uidBase));
+      .find((pid) => isProgram(pid, mark, launcher));
     return found !== undefined;
   }, "the program was not started");
   return found as number;
 }
 
-function isProgram(pid: number, mark: string, uidBase: number): boolean {
+function isProgram(pid: number, mark: string, { uidBase, uids }: Pick<Launcher, "uidBase" | "uids">): boolean {
   try {
     const { uid } = statSync(`/proc/${pid}`);
-    if (uid < uidBase || uid >= uidBase + UIDS_EACH) return false;
+    if (uid < uidBase || uid >= uidBase + uids) return false;
     // Reading other descriptors might block. Until its exec, the process still runs the launcher's code.
     if (!readlinkSync(`/proc/${pid}/fd/0`).startsWith("/memfd:stdin")) return false;
     if (readFileSync(`/proc/${pid}/comm`, "utf8").startsWith("assay-")) return false;

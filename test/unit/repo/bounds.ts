@@ -202,7 +202,11 @@ export const SANDBOX_BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "system calls": ["test/system/launcher/sandbox-filter.test.ts"],
   network: ["test/system/launcher/sandbox-network.test.ts", "test/system/launcher/sandbox-life.test.ts"],
   "CPU time": ["test/system/launcher/sandbox-accounts.test.ts"],
-  memory: ["test/system/launcher/sandbox-executions.test.ts", "test/system/launcher/sandbox-bounds.test.ts"],
+  memory: [
+    "test/system/launcher/sandbox-executions.test.ts",
+    "test/system/launcher/sandbox-bounds.test.ts",
+    "test/system/bounds/many-sandboxes.test.ts",
+  ],
   "processes, `self`, `thread-self`, `mounts`, `net`": ["test/system/launcher/sandbox-attacks.test.ts"],
   "`cpuinfo`, `version`": [
     "test/system/launcher/sandbox-objects.test.ts",
@@ -222,7 +226,7 @@ export const SANDBOX_BOUND_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "`sys`": ["test/system/launcher/sandbox-objects.test.ts", "test/system/launcher/sandbox-attacks.test.ts"],
   "replaced files of `/proc` that programs keep open": ["test/system/launcher/sandbox-proc.test.ts"],
-  "processes and threads": ["test/system/launcher/sandbox-life.test.ts"],
+  "processes and threads": ["test/system/launcher/sandbox-life.test.ts", "test/system/bounds/many-sandboxes.test.ts"],
   "processes that an execution left behind": [
     "test/system/launcher/sandbox-bounds.test.ts",
     "test/system/launcher/sandbox-attacks.test.ts",
@@ -253,7 +257,10 @@ export const SANDBOX_BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/system/launcher/sandbox-attacks.test.ts",
   ],
   groups: ["test/system/launcher/sandbox-life.test.ts", "test/system/launcher/sandbox-objects.test.ts"],
-  "sockets of TCP and UDP that a program has": ["test/system/launcher/sandbox-network.test.ts"],
+  "sockets of TCP and UDP that a program has": [
+    "test/system/launcher/sandbox-network.test.ts",
+    "test/system/bounds/many-sandboxes.test.ts",
+  ],
   "ends of TCP connections, also of connections that nobody has accepted or that both programs have closed": [
     "test/system/launcher/sandbox-network.test.ts",
   ],
@@ -267,7 +274,7 @@ export const SANDBOX_BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/system/launcher/sandbox-filter.test.ts",
     "test/system/launcher/sandbox-network.test.ts",
   ],
-  "records of locks": ["test/system/launcher/sandbox-locks.test.ts"],
+  "records of locks": ["test/system/launcher/sandbox-locks.test.ts", "test/system/bounds/many-sandboxes.test.ts"],
   "locks of files that all tenants share (eventfd, epoll, timerfd, signalfd, inotify; the namespace of users)": [
     "test/system/launcher/sandbox-locks.test.ts",
   ],
