@@ -58,7 +58,7 @@ int loopback_enable(const struct loopback *l, struct failure *f);
  * of that, and UDP a 32nd.
  */
 int loopback_limit(const struct loopback *l, const struct group_set *sandbox, uint64_t memory, uint64_t owner, struct failure *f);
-/* Whether the kernel has all programs on the group of the sandbox. */
+/* Whether the kernel has all programs on the group of the sandbox. Linux 6.1 tells it only to a process with CAP_NET_ADMIN, which holders soon give up. */
 bool loopback_attached(const struct loopback *l, const struct group_set *sandbox);
 /* Reads the counts of a sandbox. Returns -1 with errno on failure. */
 int loopback_read(const struct loopback *l, const struct group_set *sandbox, struct loopback_counts *counts);

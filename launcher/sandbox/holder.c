@@ -81,6 +81,7 @@ struct holder {
 	unsigned users; /* how many attached slots have come */
 	uint64_t shared_locks, lock_check_at; /* for locks_exceeded(); when the next check is due */
 	uint64_t reclaim_at;  /* when memory of the paused sandbox is reclaimed; 0: it was, or the sandbox is not paused */
+	bool sockets_limited; /* the programs of loopback.h were found on the sandbox's group, before the holder gave up what older kernels want for that */
 	bool paused, lost;   /* `lost`: the init of the sandbox has ended, or its programs cannot be stopped without a client */
 	bool frozen;         /* between FREEZE and THAW: the leaves are stopped one by one, so that another one can run */
 	bool kept;           /* the sandbox outlives its connection */
@@ -171,8 +172,11 @@ static int make_sandbox(struct holder *h, struct failure *f)
 	s->launcher->notes[s->number].account = h->limits.account; /* before there is a group that the launcher may have to remove */
 	if (sandbox_make(&h->groups, &s->launcher->sandboxes.below, h->number, h->limits.account, h->limits.memory, h->limits.processes, f) < 0)
 		return -1;
-	if (s->launcher->loopback.counts >= 0 && loopback_limit(&s->launcher->loopback, &h->groups, h->limits.memory, h->number, f) < 0)
-		return -1;
+	if (s->launcher->loopback.counts >= 0) {
+		if (loopback_limit(&s->launcher->loopback, &h->groups, h->limits.memory, h->number, f) < 0)
+			return -1;
+		h->sockets_limited = loopback_attached(&s->launcher->loopback, &h->groups);
+	}
 	if (s->launcher->locks.sandboxes >= 0 && locks_permit(&s->launcher->locks, &h->groups, s->launcher->holders, h->number, f) < 0)
 		return -1;
 	h->cpu_tasks = sandbox_cpu_tasks(&h->groups);
@@ -251,7 +255,7 @@ static void send_bounds(struct holder *h)
 	struct loopback_counts sockets;
 	struct lock_counts locks;
 	bool has_sockets = l->loopback.counts >= 0, has_locks = l->locks.sandboxes >= 0;
-	send_bound(h, "socket_limit", has_sockets, has_sockets && loopback_attached(&l->loopback, &h->groups) && loopback_read(&l->loopback, &h->groups, &sockets) == 0 && sockets.most_ends > 0);
+	send_bound(h, "socket_limit", has_sockets, h->sockets_limited && loopback_read(&l->loopback, &h->groups, &sockets) == 0 && sockets.most_ends > 0);
 	send_bound(h, "lock_limit", has_locks, has_locks && locks_attached(&l->locks) && locks_read(&l->locks, &h->groups, &locks) == 0 && locks.most > 0);
 }
 
