@@ -120,10 +120,11 @@ async function temporary(
   return { store, clock, database, another, dispose };
 }
 
-/** Declares the same tests for each engine of the store. */
+/** Declares the same tests for each engine of the store, or only for the one that the variable ASSAY_TEST_DATABASE of a variant names. */
 export function onEachDatabase(suite: (temporaryStore: OpenTemporary) => void): void {
-  describe("on SQLite", () => suite(temporaryStore));
-  describe("on PostgreSQL", () => suite(temporaryPostgres));
+  const only = process.env.ASSAY_TEST_DATABASE;
+  if (only !== "postgres") describe("on SQLite", () => suite(temporaryStore));
+  if (only !== "sqlite") describe("on PostgreSQL", () => suite(temporaryPostgres));
 }
 
 /** Adds a key, by default with the tier's limits and in an account of its name. @returns the ids. */
