@@ -50,6 +50,15 @@ const ETAG = /^[0-9a-f]{1,16}-[0-9a-f]{1,16}-[0-9a-f]{1,16}$/;
 const [NO_MODE, TO_THE_END] = [0xffff_ffff, 0xffff_ffff_ffff_ffffn];
 const [WHOLE, FROM, LAST] = [0, 1, 2];
 
+/**
+ * The names of files that an upload writes before it renames them (image/files/paths.c), where the kernel has no files without names in the root of a sandbox,
+ * as before Linux 6.10. They follow `TEMPORARY_PREFIX` in the order of a list.
+ */
+const TEMPORARY_PREFIX = ".assay-";
+const TEMPORARY = /^\.assay-[0-9a-f]{16}$/;
+/** The most of them that are looked for at once. */
+const TEMPORARIES = 100;
+
 /** Settings of a FileClient; tests change them. */
 export interface FileClientOptions {
   readonly home?: string;
@@ -62,6 +71,11 @@ export class FileClient implements SandboxFiles {
   readonly #programs: Programs;
   readonly #home: string;
   readonly #abortMs: number;
+  /** Uploads under way, and the directories of those whose program was killed, which can have left a file with a temporary name. */
+  #uploads = 0;
+  readonly #cutOff = new Set<string>();
+  /** The removal of these files. No upload begins meanwhile, so that it loses none. */
+  #cleaned: Promise<void> = Promise.resolve();
 
   constructor(
     start: StartFileProgram,
@@ -143,7 +157,7 @@ export class FileClient implements SandboxFiles {
     const asked = this.#path(path);
     const { mode, ifMatch = "", ifNoneMatch = "", createParents = false } = options;
     if (ifMatch !== "" && ifMatch !== "*" && !ETAG.test(ifMatch)) throw new FileError("changed", display(asked));
-    return this.#ask(asked, async (dialogue) => {
+    const request = async (dialogue: Dialogue) => {
       await dialogue.send("write", [
         u32(mode === undefined ? NO_MODE : mode & 0o777),
         u8(createParents ? 1 : 0),
@@ -154,7 +168,33 @@ export class FileClient implements SandboxFiles {
       ]);
       await expect(dialogue, "go");
       return readInfo(dialogue, await this.#upload(dialogue, body, "info"), asked);
-    });
+    };
+    await this.#cleaned;
+    this.#uploads++;
+    try {
+      return await this.#ask(asked, request);
+    } catch (error) {
+      if (error instanceof FileProgramStopped) this.#cutOff.add(asked.slice(0, asked.lastIndexOf("/") + 1));
+      throw error;
+    } finally {
+      if (--this.#uploads === 0 && this.#cutOff.size > 0) await this.#clean();
+    }
+  }
+
+  /** Removes what uploads have left whose program was killed, for example because the sandbox had no memory left, of which such a file is a part. */
+  #clean(): Promise<void> {
+    const directories = [...this.#cutOff];
+    this.#cutOff.clear();
+    const remove = async (directory: string) => {
+      const first = Buffer.from(TEMPORARY_PREFIX).toString("base64url");
+      for (const { path } of (await this.list(directory, first, TEMPORARIES)).entries) {
+        if (!TEMPORARY.test(path.slice(path.lastIndexOf("/") + 1))) return;
+        await this.remove(path, false);
+      }
+    };
+    // The sandbox may have ended, or its programs may have removed the directory.
+    this.#cleaned = Promise.allSettled(directories.map(remove)).then(() => {});
+    return this.#cleaned;
   }
 
   async makeDirectory(path: string): Promise<FileInfo> {

@@ -108,19 +108,33 @@ for (const variant of ["with", "without"] as const) {
   });
 }
 
-test("a program that is killed while it writes leaves no file", async (t) => {
-  const { files, home, kills } = open(t);
-  async function* killing() {
-    yield Buffer.alloc(200_000);
-    kills[0]?.();
-    yield Buffer.alloc(200_000);
-    yield Buffer.alloc(200_000);
-  }
-  await assert.rejects(files.write("x", killing(), {}), { code: "stopped" });
-  assert.deepEqual(readdirSync(home), []);
-  await files.write("x", body("next"), {});
-  assert.equal(await text(files, "x"), "next");
-});
+for (const variant of ["with", "without"] as const) {
+  test(`a program that is killed while it writes leaves no file, ${variant} files without names`, async (t) => {
+    const { files, home, kills } = open(t, variant === "with" ? program : withoutTmpfile);
+    const own = ".assay-0123456789abcde"; // one character fewer than a temporary name
+    await files.write(own, body("own"), {});
+    // It goes on while the other one is killed, and its file must not be removed with that of the other.
+    const goOn = Promise.withResolvers<void>();
+    async function* slowly() {
+      yield Buffer.alloc(200_000);
+      await goOn.promise;
+      yield Buffer.alloc(200_000);
+    }
+    async function* killing() {
+      yield Buffer.alloc(200_000);
+      kills.at(-1)?.();
+      yield Buffer.alloc(200_000);
+      yield Buffer.alloc(200_000);
+    }
+    const slow = files.write("slow", slowly(), {});
+    await assert.rejects(files.write("d/x", killing(), { createParents: true }), { code: "stopped" });
+    goOn.resolve();
+    assert.equal((await slow).bytes, 400_000);
+    assert.deepEqual([readdirSync(home).sort(), readdirSync(`${home}/d`)], [[own, "d", "slow"], []]);
+    await files.write("d/x", body("next"), {});
+    assert.equal(await text(files, "d/x"), "next");
+  });
+}
 
 test("conditions are decided by the program, before the content and again at its end", async (t) => {
   const { files, home } = open(t);
