@@ -48,6 +48,7 @@ struct refused {
 	long number;
 	int err;
 	int arguments; /* how many arguments the call has; the key is one more */
+	unsigned column; /* the column without which no key permits the call; 0: none */
 };
 
 static const struct refused refused[] = {
@@ -56,18 +57,21 @@ static const struct refused refused[] = {
 #define RULE(...)
 #define IN_SANDBOX(...)
 #define SANDBOX_RULE(...)
-#define REFUSE(name, err, reason) {__NR_##name, err, NEVER},
-#define KEYED(name, arguments, err, reason) {__NR_##name, err, arguments},
+#define REFUSE(name, err, reason) {__NR_##name, err, NEVER, 0},
+#define KEYED(name, arguments, err, reason) {__NR_##name, err, arguments, 0},
+#define KEYED_FOR(column, name, arguments, err, reason) {__NR_##name, err, arguments, SECCOMP_##column},
 #include "seccomp.def"
 #undef ALLOW
 #undef REFUSE
 #undef KEYED
+#undef KEYED_FOR
 };
 
 static const long allowed[] = {
 #define ALLOW(group, name) __NR_##name,
 #define REFUSE(...)
 #define KEYED(...)
+#define KEYED_FOR(...)
 #include "seccomp.def"
 #undef ALLOW
 #undef IN_SANDBOX
@@ -131,6 +135,7 @@ static const struct rule sandbox_rules[] = {
 #undef RULE
 #undef REFUSE
 #undef KEYED
+#undef KEYED_FOR
 #undef IN_SANDBOX
 #undef SANDBOX_RULE
 enum {
@@ -285,9 +290,11 @@ static void decide_outcomes(unsigned columns)
 	for (int i = 0; i < ALLOWED_CALLS; i++)
 		if (allowed[i] >= 0)
 			outcome[allowed[i]] = ALLOWED;
-	for (int i = 0; i < REFUSED; i++)
+	for (int i = 0; i < REFUSED; i++) {
+		bool is_keyed = refused[i].arguments != NEVER && (refused[i].column & columns) == refused[i].column;
 		if (refused[i].number >= 0)
-			outcome[refused[i].number] = refused[i].arguments == NEVER ? refused[i].err : BY_RULES;
+			outcome[refused[i].number] = is_keyed ? BY_RULES : refused[i].err;
+	}
 	for (int i = 0; i < RULES; i++)
 		if (rules[i].number >= 0)
 			outcome[rules[i].number] = BY_RULES;
@@ -367,7 +374,7 @@ int seccomp_prepare(unsigned columns, struct failure *f)
 int seccomp_enter(void)
 {
 	struct sock_fprog fprog = {length, program};
-	long done = syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog);
+	long done = keyed(seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog); /* a filter that is there already asks for its key */
 	explicit_bzero(program, sizeof program); /* it contains the key */
 	return (int)done;
 }
@@ -387,5 +394,23 @@ int seccomp_refuse_user_namespaces(void)
 	emit(IF_ANY_BIT(CLONE_NEWUSER, 1));
 	emit(PASS);
 	emit(ANSWER(EPERM));
+	return seccomp_enter();
+}
+
+int seccomp_permit_only(const struct seccomp_call *calls, size_t count)
+{
+	begin();
+	for (size_t i = 0; i < count; i++) {
+		if (calls[i].number < 0)
+			continue;
+		emit(UNLESS_EQUAL(calls[i].number, calls[i].first < 0 ? 1 : 4));
+		if (calls[i].first >= 0) {
+			emit(LOAD(ARGUMENT(0)));
+			emit(IF_EQUAL(calls[i].first, 1));
+			emit((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+		}
+		emit(PASS);
+	}
+	emit((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
 	return seccomp_enter();
 }

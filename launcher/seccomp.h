@@ -1,6 +1,7 @@
 #ifndef ASSAY_SECCOMP_H
 #define ASSAY_SECCOMP_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,7 +14,7 @@
  * Whose programs a filter is for. Those in a sandbox may make a few more calls (IN_SANDBOX in seccomp.def), and where sockets on the loopback interface
  * or locks are bounded (loopback.h, locks.h), those that need these: the columns are bits.
  */
-enum { SECCOMP_SUBMISSION = 0, SECCOMP_SANDBOX = 1, SECCOMP_LOOPBACK = 2, SECCOMP_LOCKS = 4 };
+enum { SECCOMP_SUBMISSION = 0, SECCOMP_SANDBOX = 1, SECCOMP_LOOPBACK = 2, SECCOMP_LOCKS = 4, SECCOMP_RELAY = 8 /* see KEYED_FOR in seccomp.def */ };
 /* Builds the filter of the columns, with a new key. Returns -1 with the failure if that is not possible. */
 int seccomp_prepare(unsigned columns, struct failure *f);
 /*
@@ -35,6 +36,15 @@ extern uint64_t seccomp_key;
  * which a filter cannot follow; callers then use clone. Returns -1 with errno on failure.
  */
 int seccomp_refuse_user_namespaces(void);
+/* A call, and the value that its first argument must have; -1: any. A number below 0 is that of a call which the architecture does not have (calls.h). */
+struct seccomp_call {
+	long number, first;
+};
+/*
+ * Installs another filter in the calling process, which must have CAP_SYS_ADMIN or no_new_privs: it kills the process at each call but these. Under a filter of
+ * programs, that needs the column SECCOMP_RELAY. Returns -1 with errno on failure.
+ */
+int seccomp_permit_only(const struct seccomp_call *calls, size_t count);
 /* Makes a system call with the key after its arguments. The kernel ignores the key; only a filter reads it. */
 #define keyed(call, ...) syscall(__NR_##call, __VA_ARGS__, seccomp_key)
 

@@ -13,15 +13,18 @@ static const char *const refused_names[] = {
 #define RULE(...)
 #define REFUSE(name, err, reason) #name,
 #define KEYED(name, ...) #name,
+#define KEYED_FOR(column, name, ...) #name,
 #include "../../../launcher/seccomp.def"
 #undef ALLOW
 #undef REFUSE
 #undef KEYED
+#undef KEYED_FOR
 };
 static const char *const allowed_names[] = {
 #define ALLOW(group, name) #name,
 #define REFUSE(...)
 #define KEYED(...)
+#define KEYED_FOR(...)
 #include "../../../launcher/seccomp.def"
 #undef ALLOW
 #undef RULE
@@ -37,14 +40,17 @@ static const char *const kinds[] = {"ONE_OF", "NONE_OF", "NO_BIT_BUT", "NO_BIT_O
 int main(int argc, char **argv)
 {
 	struct failure f = {0};
-	if (seccomp_prepare(argc > 1 ? (unsigned)atoi(argv[1]) : SECCOMP_SUBMISSION, &f) < 0)
+	const unsigned columns = argc > 1 ? (unsigned)atoi(argv[1]) : SECCOMP_SUBMISSION;
+	if (seccomp_prepare(columns, &f) < 0)
 		return 1;
 	printf("{\"arch\":%u,\"key\":\"%llu\",\"allowed\":[", NATIVE, (unsigned long long)seccomp_key);
 	for (int i = 0; i < ALLOWED_CALLS; i++)
 		printf("%s[\"%s\",%ld]", i ? "," : "", allowed_names[i], allowed[i]);
 	printf("],\"refused\":[");
-	for (int i = 0; i < REFUSED; i++)
-		printf("%s[\"%s\",%ld,%d,%d]", i ? "," : "", refused_names[i], refused[i].number, refused[i].err, refused[i].arguments);
+	for (int i = 0; i < REFUSED; i++) {
+		int key = (refused[i].column & columns) == refused[i].column ? refused[i].arguments : NEVER;
+		printf("%s[\"%s\",%ld,%d,%d]", i ? "," : "", refused_names[i], refused[i].number, refused[i].err, key);
+	}
 	printf("],\"rules\":[");
 	for (int i = 0; i < RULES; i++) {
 		const struct rule *r = &rules[i];

@@ -33,8 +33,11 @@ export interface Toolchain {
   readonly run: readonly string[];
 }
 
-/** Columns of seccomp.def as in launcher/seccomp.h. A sandbox is `full` where its sockets and locks are bounded. */
-const COLUMNS = { submission: 0, sandbox: 1, full: 7 };
+/**
+ * Columns of seccomp.def as in launcher/seccomp.h. A sandbox is `full` where its sockets and locks are bounded. A `holder` has the filter of such a sandbox
+ * with a network, under which no program runs.
+ */
+const COLUMNS = { submission: 0, sandbox: 1, full: 7, holder: 15 };
 
 /** Compiles and runs filter.c. @param whose the programs for which the filter is. */
 export function filterOf(

@@ -12,6 +12,7 @@ const toolchain = { compiler: "gcc", run: [] };
 const submission = filterOf(toolchain, directory);
 const sandbox = filterOf(toolchain, directory, "sandbox");
 const full = filterOf(toolchain, directory, "full");
+const holder = filterOf(toolchain, directory, "holder");
 const numbers = new Map([...submission.allowed, ...submission.refused].map(([name, number]) => [name, number]));
 const [EINVAL, ENOTTY, EOPNOTSUPP, ENOPROTOOPT, EPROTONOSUPPORT, ESOCKTNOSUPPORT, EAFNOSUPPORT, EPERM] = [
   22, 25, 95, 92, 93, 94, 97, 1,
@@ -38,6 +39,36 @@ test("the filter of sandboxes permits only these calls in addition", () => {
       .map(String)
       .sort(),
   );
+});
+
+test("the filter of a holder with a network differs from that of its programs in one call, which needs the key", () => {
+  for (const { name, number, key } of full.refused.map(([name, number, , key]) => ({ name, number, key }))) {
+    const [own, theirs] = [holder, full].map((filter) => {
+      const at = filter.refused.find(([, other]) => other === number)?.[3] ?? -1;
+      const args: bigint[] = Array(6).fill(0n);
+      const without = answer(filter, { arch: filter.arch, number, args });
+      if (at >= 0) args[at] = BigInt(filter.key);
+      return { at, without, withKey: answer(filter, { arch: filter.arch, number, args }) };
+    });
+    if (name !== "seccomp") assert.deepEqual(own, theirs, name);
+    else
+      assert.deepEqual(
+        [own, theirs],
+        [
+          { at: 3, without: EPERM, withKey: 0 },
+          { at: key, without: EPERM, withKey: EPERM },
+        ],
+      );
+  }
+  const seccomp = numbers.get("seccomp") as number;
+  for (const filter of [submission, sandbox, full])
+    for (let at = 0; at < 6; at++) {
+      const args: bigint[] = Array(6).fill(0n);
+      args[at] = BigInt(filter.key);
+      assert.equal(answer(filter, { arch: filter.arch, number: seccomp, args }), EPERM);
+    }
+  for (let number = 0; number < 1024; number++)
+    assert.equal(answer(holder, { arch: holder.arch, number }), answer(full, { arch: full.arch, number }), `${number}`);
 });
 
 test("terminals get the requests that they need, and none that acts on others or on the machine", () => {
@@ -104,6 +135,10 @@ test("sizes of buffers cannot be set where they bound what sockets hold", () => 
     assert.equal(ask(sandbox, "setsockopt", 0, SOL_SOCKET, option), 0);
   }
   assert.equal(ask(full, "setsockopt", 0, SOL_SOCKET, REUSEADDR), 0);
+  const [RECVERR, V6_RECVERR] = [11, 25];
+  assert.equal(ask(full, "setsockopt", 0, IP, RECVERR), DONE);
+  assert.equal(ask(full, "setsockopt", 0, IPV6, V6_RECVERR), DONE);
+  for (const level of [TCP, UDP, IPV6]) assert.equal(ask(full, "setsockopt", 0, level, RECVERR), ENOPROTOOPT);
   for (const option of [PRIORITY, SNDBUFFORCE]) assert.equal(ask(full, "setsockopt", 0, SOL_SOCKET, option), EPERM);
   const [TOS, NODELAY, V6ONLY] = [1, 1, 26];
   assert.equal(ask(full, "setsockopt", 0, IP, TOS), ENOPROTOOPT);

@@ -192,8 +192,10 @@ for family in (socket.AF_INET, socket.AF_INET6):
 for family in (16, 17, 38, 40, 42, 43, 44): assert code(lambda: socket.socket(family, D, 0)) == 'EAFNOSUPPORT', family
 a, b = socket.socket(), socket.socket(socket.AF_INET, D)
 for level, option in ((1, 12), (1, 25), (1, 26), (1, 32), (1, 33), (1, 37), (1, 50), (1, 51), (1, 60), (6, 9), (6, 13), (6, 19), (6, 23), (6, 30), (6, 31),
-    (0, 1), (0, 4), (0, 11), (0, 35), (0, 36), (17, 1), (17, 100), (17, 103), (41, 6), (41, 20), (41, 54), (41, 57), (255, 1)):
+    (0, 1), (0, 4), (0, 35), (0, 36), (17, 1), (17, 100), (17, 103), (41, 6), (41, 20), (41, 54), (41, 57), (255, 1)):
   for s in (a, b): assert code(lambda: s.setsockopt(level, option, b'\\0' * 16)) in ('EPERM', 'ENOPROTOOPT'), (level, option)
+c = socket.socket(socket.AF_INET6, D)
+b.setsockopt(0, 11, 1); c.setsockopt(41, 25, 1) # the queue of errors, without effect
 before = a.getsockopt(1, socket.SO_RCVBUF), a.getsockopt(1, socket.SO_SNDBUF)
 a.setsockopt(1, socket.SO_RCVBUF, 1 << 24); a.setsockopt(1, socket.SO_SNDBUF, 1 << 24)
 assert before == (a.getsockopt(1, socket.SO_RCVBUF), a.getsockopt(1, socket.SO_SNDBUF)) == (65536, 65536), before
