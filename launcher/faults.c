@@ -96,18 +96,26 @@ int __wrap_mount(const char *what, const char *at, const char *type, unsigned lo
 	return __real_mount(what, at, type, flags, data);
 }
 
-/* "loopback_only": the interface of a sandbox gets a route to other machines as well. */
+/* Adds a route to a network of 2^24 addresses, on the interface `lo` itself, or through a gateway. */
+static int add_route(int fd, uint32_t to, uint32_t gateway)
+{
+	static char lo[] = "lo";
+	struct rtentry route = {.rt_flags = (unsigned short)(RTF_UP | (gateway ? RTF_GATEWAY : 0)), .rt_dev = lo};
+	*(struct sockaddr_in *)&route.rt_dst = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(to)};
+	*(struct sockaddr_in *)&route.rt_genmask = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xff000000)};
+	*(struct sockaddr_in *)&route.rt_gateway = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(gateway)};
+	return __real_ioctl(fd, SIOCADDRT, &route);
+}
+
+/* "loopback_only": the interface of a sandbox gets a route to other machines as well. "no_route_out": it gets one through a gateway. */
 int __wrap_ioctl(int fd, unsigned long request, void *argument)
 {
 	int done = __real_ioctl(fd, request, argument);
-	if (request == SIOCSIFFLAGS && done == 0 && fault("loopback_only")) {
-		static char lo[] = "lo";
-		struct rtentry route = {.rt_flags = RTF_UP, .rt_dev = lo};
-		*(struct sockaddr_in *)&route.rt_dst = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a000000)};
-		*(struct sockaddr_in *)&route.rt_genmask = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xff000000)};
-		return __real_ioctl(fd, SIOCADDRT, &route);
-	}
-	return done;
+	if (request != SIOCSIFFLAGS || done < 0)
+		return done;
+	if (fault("loopback_only") || fault("no_route_out"))
+		done = add_route(fd, 0x0a000000, 0);
+	return fault("no_route_out") && done == 0 ? add_route(fd, 0x0b000000, 0x0a000001) : done;
 }
 
 /* The file of a limit of groups that was opened last to be written once; "memory_limit" and "process_limit" change what is written. */
@@ -263,6 +271,14 @@ long __wrap_syscall(long number, ...)
 	/* Without any program on the group, the kernel has no storage for the group either. */
 	if (number == __NR_bpf && a[0] == BPF_PROG_ATTACH && ((const union bpf_attr *)a[1])->attach_type == BPF_CGROUP_SOCK_OPS && fault("socket_limit"))
 		return 0;
+	/* "no_lookup": connections of a sandbox with a network do not come to its relay. */
+	if (number == __NR_bpf && a[0] == BPF_LINK_CREATE && ((const union bpf_attr *)a[1])->link_create.attach_type == BPF_SK_LOOKUP && fault("no_lookup"))
+		return fcntl((int)((const union bpf_attr *)a[1])->link_create.prog_fd, F_DUPFD_CLOEXEC, 0);
+	/* "no_relay": the relay cannot enter the namespace of its sandbox. No process of a sandbox enters one before it has the user of the relay. */
+	if (number == __NR_setns && a[1] == CLONE_NEWNET && !in_program() && fault("no_relay")) {
+		errno = EPERM;
+		return -1;
+	}
 	if (number == __NR_bpf && a[0] == BPF_RAW_TRACEPOINT_OPEN && fault("lock_limit") && is_of_locks((const union bpf_attr *)a[1]))
 		return fcntl((int)((const union bpf_attr *)a[1])->raw_tracepoint.prog_fd, F_DUPFD_CLOEXEC, 0);
 	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);

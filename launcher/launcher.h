@@ -38,6 +38,10 @@ struct launcher {
 	uint64_t sandbox_memory; /* of all sandboxes together */
 	const char *disk_directory; /* where disks of sandboxes are (disks.h) */
 	uint64_t disk_bytes; /* of all disks together; 0: there are none */
+	const char *egress_directory; /* of the socket of the proxy for sandboxes with a network; NULL: there are none */
+	int egress;        /* that directory; -1: sandboxes have no network */
+	gid_t egress_gid;  /* its group, which relays have; 0: they have one of their own */
+	int egress_namespace; /* an empty network namespace, in which all relays are: they serve sockets of other namespaces (egress/relay.c) */
 	uint64_t keep_ns;  /* how long a sandbox whose client has left waits for the next one; 0: not at all */
 	char name[17];     /* LAUNCHER in HELLO: random, for the life of this process */
 	struct process_note *notes; /* of each process that serves a connection, by its number */

@@ -33,7 +33,7 @@
 enum { KEEP_SECONDS_DEFAULT = 60, KEEP_SECONDS_MAX = 600 };
 
 struct options {
-	const char *socket, *image, *instance, *sandbox_disks;
+	const char *socket, *image, *instance, *sandbox_disks, *egress;
 	long client_uid, uid_base, slots, image_bytes, sandboxes, sandbox_memory, sandbox_disk, keep_seconds;
 	bool describe, check, loopback, sandboxes_if_possible;
 };
@@ -52,14 +52,14 @@ static void set_ceiling(char *text)
 
 static struct options read_options(int argc, char **argv)
 {
-	enum { SOCKET = 1, CLIENT, IMAGE, INSTANCE, UIDS, SLOTS, DESCRIBE, CHECK, CEILING, IMAGE_BYTES, SANDBOXES, SANDBOX_MEMORY, SANDBOX_DISKS, SANDBOX_DISK,
+	enum { SOCKET = 1, CLIENT, IMAGE, INSTANCE, UIDS, SLOTS, DESCRIBE, CHECK, CEILING, IMAGE_BYTES, SANDBOXES, SANDBOX_MEMORY, SANDBOX_DISKS, SANDBOX_DISK, EGRESS,
 	       KEEP_SECONDS, LOOPBACK, IF_POSSIBLE };
 	static const struct option known[] = {
 		{"socket", 1, NULL, SOCKET}, {"client-uid", 1, NULL, CLIENT}, {"image", 1, NULL, IMAGE},
 		{"instance", 1, NULL, INSTANCE}, {"uid-base", 1, NULL, UIDS}, {"slots", 1, NULL, SLOTS},
 		{"describe", 0, NULL, DESCRIBE}, {"check", 0, NULL, CHECK}, {"ceiling", 1, NULL, CEILING},
 		{"lock-image", 1, NULL, IMAGE_BYTES}, {"sandboxes", 1, NULL, SANDBOXES}, {"sandbox-memory", 1, NULL, SANDBOX_MEMORY},
-		{"sandbox-disks", 1, NULL, SANDBOX_DISKS}, {"sandbox-disk", 1, NULL, SANDBOX_DISK},
+		{"sandbox-disks", 1, NULL, SANDBOX_DISKS}, {"egress", 1, NULL, EGRESS}, {"sandbox-disk", 1, NULL, SANDBOX_DISK},
 		{"keep-seconds", 1, NULL, KEEP_SECONDS}, {"loopback", 0, NULL, LOOPBACK}, {"sandboxes-if-possible", 0, NULL, IF_POSSIBLE}, {0},
 	};
 	struct options o = {.client_uid = -1, .uid_base = -1, .slots = -1, .keep_seconds = KEEP_SECONDS_DEFAULT};
@@ -70,7 +70,7 @@ static struct options read_options(int argc, char **argv)
 		case CLIENT: o.client_uid = parse_number(optarg, 0, UINT32_MAX - 1, "client-uid"); break;
 		case IMAGE: o.image = optarg; break;
 		case INSTANCE: o.instance = optarg; break;
-		case UIDS: o.uid_base = parse_number(optarg, 1000, UINT32_MAX - 1 - SLOTS_MAX * LANES - HOLDERS_MAX_NUMBER, "uid-base"); break;
+		case UIDS: o.uid_base = parse_number(optarg, 1000, UINT32_MAX - 1 - SLOTS_MAX * LANES - 2 * HOLDERS_MAX_NUMBER, "uid-base"); break;
 		case SLOTS: o.slots = parse_number(optarg, 1, SLOTS_MAX, "slots"); break;
 		case DESCRIBE: o.describe = true; break;
 		case CHECK: o.check = true; break;
@@ -78,6 +78,7 @@ static struct options read_options(int argc, char **argv)
 		case IMAGE_BYTES: o.image_bytes = parse_number(optarg, 0, LONG_MAX, "lock-image"); break;
 		case SANDBOXES: o.sandboxes = parse_number(optarg, 0, HOLDERS_MAX_NUMBER, "sandboxes"); break;
 		case SANDBOX_MEMORY: o.sandbox_memory = parse_number(optarg, 16 << 20, LONG_MAX, "sandbox-memory"); break;
+		case EGRESS: o.egress = optarg; break;
 		case SANDBOX_DISKS: o.sandbox_disks = optarg; break;
 		case SANDBOX_DISK: o.sandbox_disk = parse_number(optarg, 0, LONG_MAX, "sandbox-disk"); break;
 		case LOOPBACK: o.loopback = true; break;
@@ -103,6 +104,7 @@ static struct options read_options(int argc, char **argv)
 		      "         --sandboxes N --sandbox-memory BYTES     with these: at most N sandboxes, which use so much memory together\n"
 		      "         --sandboxes-if-possible                  refuse sandboxes where the machine can have none, instead of ending\n"
 		      "         --sandbox-disks DIRECTORY --sandbox-disk BYTES   sandboxes can have disks there, of so many bytes together\n"
+		      "         --egress DIRECTORY                       sandboxes can have a network, whose proxy listens in this directory\n"
 		      "         --keep-seconds N                         how long a sandbox waits for another client, by default 60\n"
 		      "         --loopback                               sandboxes have sockets of TCP and UDP on their loopback interface\n"
 		      "       | --check                                  try every control, print JSON\n"
@@ -161,6 +163,7 @@ int main(int argc, char **argv)
 	launcher.sandboxes_if_possible = o.sandboxes_if_possible;
 	launcher.sandbox_memory = (uint64_t)o.sandbox_memory;
 	launcher.disk_directory = o.sandbox_disks;
+	launcher.egress_directory = o.egress;
 	launcher.disk_bytes = (uint64_t)o.sandbox_disk;
 	launcher.has_loopback = o.loopback;
 	launcher.keep_ns = (uint64_t)o.keep_seconds * 1000000000u;

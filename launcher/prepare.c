@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +106,7 @@ void init_launcher(struct launcher *l, const char *instance, uid_t uid_base, uns
 	l->uid_base = uid_base;
 	l->slots = slots;
 	l->signal_map = l->loopback.counts = l->loopback.settings = l->locks.sandboxes = -1;
-	l->sockets = -1;
+	l->sockets = l->egress = l->egress_namespace = -1;
 	l->disks = disks_none();
 	l->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	l->lookup_ns = baseline_lookup_ns(l->proc);
@@ -282,6 +283,27 @@ static void open_bounds(struct launcher *l)
 			strerror(no_locks.err));
 }
 
+/*
+ * Opens the directory of the proxy's socket, as a mount of its own that is mounted nowhere: a relay that is there finds the socket, also when the image is the root
+ * directory, and no path leads from there to another directory of the host. Makes the network namespace of relays.
+ */
+static int open_egress(struct launcher *l, struct failure *f)
+{
+	enum { CLONED = 1 };
+	struct stat st;
+	l->egress = (int)syscall(__NR_open_tree, AT_FDCWD, l->egress_directory, CLONED | O_CLOEXEC);
+	if (l->egress < 0 || fstat(l->egress, &st) < 0)
+		return fail(f, "network", "directory of the proxy");
+	if (!S_ISDIR(st.st_mode))
+		return fail_with(f, ENOTDIR, "network", "directory of the proxy");
+	l->egress_gid = st.st_gid;
+	int own = open_proc(l, "self/ns/net");
+	if (own < 0 || unshare(CLONE_NEWNET) < 0 || (l->egress_namespace = open_proc(l, "self/ns/net")) < 0 || setns(own, CLONE_NEWNET) < 0)
+		return fail(f, "namespaces", "network of the relays");
+	close(own);
+	return 0;
+}
+
 static int prepare_sandboxes(struct launcher *l, unsigned slots, struct failure *f)
 {
 	/* All sandboxes together get as much CPU time as all submissions together. */
@@ -289,6 +311,8 @@ static int prepare_sandboxes(struct launcher *l, unsigned slots, struct failure 
 	    make_socket_directory(l, f) < 0)
 		return -1;
 	open_bounds(l);
+	if (l->egress_directory && open_egress(l, f) < 0)
+		return -1;
 	/* The operator has asked for disks, so a machine without them is not what was asked for. */
 	return l->disk_bytes ? disks_open(&l->disks, l->disk_directory, l->disk_bytes, f) : 0;
 }

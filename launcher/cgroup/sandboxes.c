@@ -335,18 +335,24 @@ static int remove_group(int parent, const char *name)
 	return done < 0 && errno != ENOENT ? -1 : 0;
 }
 
+int sandbox_remove_leaf(const struct group_set *s, const char *name)
+{
+	int done = 0;
+	for (int t = TREE_COUNT - 1; t >= 0; t--)
+		if (t != TREE_CPU && s->own.dir[t] >= 0 && remove_group(s->own.dir[t], name) < 0)
+			done = -1;
+	return done;
+}
+
 /* Removes the leaf from all trees. Returns -1 if a part of it is left; the leaf can then not be made again. */
 static int retire(struct leaf_pool *p, const struct group_set *s, int leaf)
 {
 	char name[16];
-	int done = 0;
 	pool_name(leaf, name);
 	uint64_t kills = leaf_oom_kills(s, name);
 	p->user[leaf] = 0;
 	p->as_new[leaf] = false;
-	for (int t = TREE_COUNT - 1; t >= 0; t--)
-		if (t != TREE_CPU && s->own.dir[t] >= 0 && remove_group(s->own.dir[t], name) < 0)
-			done = -1;
+	int done = sandbox_remove_leaf(s, name);
 	if (done == 0) {
 		p->retired_oom_kills += kills;
 		p->state[leaf] = LEAF_NONE;
@@ -356,7 +362,7 @@ static int retire(struct leaf_pool *p, const struct group_set *s, int leaf)
 }
 
 /* Makes the groups that the leaf does not have. */
-static int make_leaf(const struct group_set *s, const char *name)
+int sandbox_make_leaf(const struct group_set *s, const char *name)
 {
 	for (int t = 0; t < TREE_COUNT; t++) {
 		if (t == TREE_CPU || s->own.dir[t] < 0)
@@ -383,12 +389,20 @@ static unsigned trees_of(const struct group_set *s)
  * Makes a used leaf ready for the next execution. A group without the memory controller that is not as new is simply made anew, because the kernel frees it at
  * once: so refused forks and the peak of processes are exact on hybrid hosts. Takes the trees in which the leaf has another group then out of `same`.
  */
-static int renew(const struct group_set *s, const char *name, unsigned *same)
+static int renew(const struct leaf_pool *p, const struct group_set *s, int leaf, const char *name, unsigned *same)
 {
+	static const enum tree without_memory[] = {TREE_PIDS, TREE_UNIFIED};
 	if (s->own.dir[TREE_PIDS] < 0)
 		return 0;
-	*same &= ~(1u << TREE_PIDS | 1u << TREE_UNIFIED);
-	return remove_group(s->own.dir[TREE_PIDS], name) < 0 || remove_group(s->own.dir[TREE_UNIFIED], name) < 0 ? -1 : 0;
+	for (size_t i = 0; i < sizeof without_memory / sizeof *without_memory; i++) {
+		enum tree t = without_memory[i];
+		if (p->as_new[leaf] && !(p->own_ids && t == TREE_UNIFIED))
+			continue;
+		*same &= ~(1u << t);
+		if (remove_group(s->own.dir[t], name) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 static uint64_t charged_to(const struct group_set *s, int leaf)
@@ -529,7 +543,8 @@ int pool_take(struct leaf_pool *p, const struct group_set *s, unsigned user, uns
 		*same = user && p->user[leaf] == user ? trees_of(s) : 0;
 		p->state[leaf] = LEAF_TAKEN;
 		p->user[leaf] = user;
-		if (retired == 0 && (p->as_new[leaf] || (renew(s, name, same) == 0 && make_leaf(s, name) == 0))) {
+		bool as_it_is = p->as_new[leaf] && !p->own_ids;
+		if (retired == 0 && (as_it_is || (renew(p, s, leaf, name, same) == 0 && sandbox_make_leaf(s, name) == 0))) {
 			p->killed[leaf] = false;
 			return leaf;
 		}
@@ -542,7 +557,7 @@ int pool_take(struct leaf_pool *p, const struct group_set *s, unsigned user, uns
 	}
 	pool_name(leaf, name);
 	*same = 0;
-	if (make_leaf(s, name) < 0) {
+	if (sandbox_make_leaf(s, name) < 0) {
 		int err = errno;
 		retire(p, s, leaf);
 		errno = err;
@@ -608,7 +623,9 @@ void pool_give(struct leaf_pool *p, const struct group_set *s, int leaf, const s
 		return;
 	}
 	bool many_files = use->charged > LEAF_FILES_MAX && files_of(s, leaf) > LEAF_FILES_MAX;
-	if ((!use->reusable || many_files || (!s->below.renews_peak && removed_groups(s) < LEAVES_REMOVED_MAX)) && retire(p, s, leaf) == 0)
+	/* On a hybrid host, the group that gives the number is made anew when the leaf is taken. */
+	bool anew = !s->below.renews_peak || (p->own_ids && s->own.dir[TREE_PIDS] < 0);
+	if ((!use->reusable || many_files || (anew && removed_groups(s) < LEAVES_REMOVED_MAX)) && retire(p, s, leaf) == 0)
 		return;
 	p->state[leaf] = LEAF_FREE;
 	if (p->as_new[leaf])

@@ -68,6 +68,11 @@ uint64_t sandbox_own_ooms(const struct group_set *s);
 /* Removes all groups of a sandbox, and that of its account if it was the last one. Returns how many of the sandbox are left after `timeout_ms`. */
 int sandbox_remove(const struct groups *all, unsigned holder, uint32_t account, int timeout_ms);
 
+/* Makes a group in the sandbox, of this name, in each tree, unless there is one. Returns -1 with errno. */
+int sandbox_make_leaf(const struct group_set *s, const char *name);
+/* Removes it. Returns -1 if a part of it is left, because there are processes in it. */
+int sandbox_remove_leaf(const struct group_set *s, const char *name);
+
 /* The leaves of a sandbox, which its holder makes. */
 enum leaf_state { LEAF_NONE, LEAF_FREE, LEAF_TAKEN, LEAF_LEFT };
 struct leaf_pool {
@@ -78,6 +83,11 @@ struct leaf_pool {
 	bool frozen; /* between pool_freeze() of true and of false */
 	uint64_t retired_oom_kills;
 	bool on_disk; /* leaves keep pages of files that are on a disk */
+	/*
+	 * Each use of a leaf has a group of v2 of its own, and so a number of its own (struct leaf), because connections are known by it: a program can end before the
+	 * relay has accepted its connections. On v2 that holds as long as LEAVES_REMOVED_MAX permits it.
+	 */
+	bool own_ids;
 };
 
 /*

@@ -92,7 +92,7 @@ static void check_sandbox(const struct request *r, const uint8_t *data, size_t s
 	}
 }
 
-/* The limits of an accepted HOLD are in their ranges. */
+/* The limits of an accepted HOLD are in their ranges, and its network names nothing but a token. */
 static void try_hold(const uint8_t *body, size_t size)
 {
 	struct hold_request r = {0};
@@ -105,7 +105,8 @@ static void try_hold(const uint8_t *body, size_t size)
 		{KEY_HOLD_MEMORY, r.memory}, {KEY_HOLD_PROCESSES, r.processes}, {KEY_HOLD_DISK, r.disk}, {KEY_HOLD_INODES, r.inodes},
 		{KEY_HOLD_ACCOUNT, r.account}, {KEY_HOLD_ON_DISK, r.on_disk},
 	};
-	EXPECT(size == 6 * (5 + 8));
+	EXPECT(size == 6 * (5 + 8) + (r.network[0] ? 5 + TOKEN_BYTES : 0));
+	EXPECT(!r.network[0] || strspn(r.network, "0123456789abcdef") == TOKEN_BYTES);
 	for (size_t i = 0; i < 6; i++)
 		EXPECT(limits[i].value >= rows[limits[i].key].smallest && limits[i].value <= rows[limits[i].key].largest);
 }

@@ -32,6 +32,7 @@ struct attached_slot {
 	struct run run;
 	int connection, holder;
 	int leaf; /* whose groups are open in the run lane, because the next step often has the same leaf; -1: none yet */
+	bool network; /* the sandbox has one */
 	char token[TOKEN_BYTES + 1]; /* of the sandbox; empty: there was no STEP yet */
 	struct queue out;
 	struct area body;
@@ -130,6 +131,7 @@ static int attach(struct attached_slot *a, const char *token, struct failure *f)
 	};
 	leaf_name(&a->slot.run_lane[0].leaf, LEAF_OF_HOLDER, "");
 	a->leaf = -1;
+	a->network = m.network != 0;
 	snprintf(a->token, sizeof a->token, "%s", token);
 	return 0;
 }
@@ -212,7 +214,16 @@ static void on_left(void *context)
 	held_send(a->holder, &m, NULL); /* if it fails, the sandbox ends */
 }
 
-/* Runs a step. Returns false if the slot must end, because something of the step is left. */
+/* Tells the client by which group the connections of the step are known, before there can be one. Returns -1 if the client does not read that. */
+static int announce(struct attached_slot *a)
+{
+	queue_frame(&a->out, FRAME_BEGUN);
+	queue_int(&a->out, KEY_GROUP_ID, a->run.leaf->id);
+	queue_frame_end(&a->out);
+	return flush_all(&a->out, a->connection);
+}
+
+/* Runs a step. Returns false if the slot must end, because something of the step is left, or because its client has left before it began. */
 static bool serve_step(struct attached_slot *a, const struct request *r)
 {
 	struct failure f = {0};
@@ -226,6 +237,12 @@ static bool serve_step(struct attached_slot *a, const struct request *r)
 		outcome_report(run, &a->out);
 		send_teardown(&a->out, &t);
 		return true;
+	}
+	if (a->network && announce(a) < 0) {
+		run_end(run, &t);
+		run_destroy(&a->slot, run, &t);
+		give_back(a, leaf, false, !run->leaf_unfit);
+		return false;
 	}
 	run->request = r;
 	run->out = &a->out;

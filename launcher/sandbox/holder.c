@@ -19,6 +19,7 @@
 #include "cgroup/sandboxes.h"
 #include "clock.h"
 #include "descriptors.h"
+#include "egress/relay-process.h"
 #include "run/run.h"
 #include "sandbox/proc_files.h"
 #include "sandbox/sandbox.h"
@@ -71,6 +72,7 @@ struct holder {
 	struct box box;
 	struct disk disk; /* if the files are not in memory */
 	struct proc_files proc_files;
+	struct relay_process relay; /* if it has a network */
 	struct run run; /* a parked program that shows which controls hold */
 	struct attached attached[PLACES_MAX];
 	uint64_t covered_ns; /* when /proc was last looked through */
@@ -162,15 +164,30 @@ static int read_values(const struct holder *h, struct proc_values *v)
 	return 0;
 }
 
+/* The user of the relay is another one than that of the sandbox's programs. */
+static int make_network(struct holder *h, struct failure *f)
+{
+	const struct launcher *l = h->slot.launcher;
+	struct relay_owner owner = {.uid = h->box.lane->uid + l->holders, .directory = l->egress, .namespace = l->egress_namespace, .token = h->limits.network};
+	owner.gid = l->egress_gid ? l->egress_gid : owner.uid;
+	if (l->egress < 0 || l->loopback.counts < 0)
+		return fail_with(f, ENOTSUP, "network", "sandboxes have none here");
+	return relay_process_make(&h->relay, &h->slot, h->box.lane, &h->groups, h->cpu_tasks, &owner, f);
+}
+
+/* The relay is a process of the sandbox's groups, but not one of its programs. */
+static uint64_t processes_of_holder(const struct holder *h) { return h->limits.network[0] != 0; }
+
 static int make_sandbox(struct holder *h, struct failure *f)
 {
 	struct slot *s = &h->slot;
 	struct sandbox_root root = {
-		.uid = s->lane[0].uid, .disk = h->limits.disk, .inodes = h->limits.inodes, .disk_mount = -1, .proc_mount = -1,
+		.uid = s->lane[0].uid, .disk = h->limits.disk, .inodes = h->limits.inodes, .network = h->limits.network[0] != 0, .disk_mount = -1, .proc_mount = -1,
 	};
 	char path[32];
 	s->launcher->notes[s->number].account = h->limits.account; /* before there is a group that the launcher may have to remove */
-	if (sandbox_make(&h->groups, &s->launcher->sandboxes.below, h->number, h->limits.account, h->limits.memory, h->limits.processes, f) < 0)
+	if (sandbox_make(&h->groups, &s->launcher->sandboxes.below, h->number, h->limits.account, h->limits.memory,
+			 h->limits.processes + processes_of_holder(h), f) < 0)
 		return -1;
 	if (s->launcher->loopback.counts >= 0) {
 		if (loopback_limit(&s->launcher->loopback, &h->groups, h->limits.memory, h->number, f) < 0)
@@ -183,6 +200,7 @@ static int make_sandbox(struct holder *h, struct failure *f)
 	h->events = sandbox_open_events(&h->groups);
 	s->cpu_group_tasks = h->cpu_tasks;
 	h->pool.on_disk = h->limits.on_disk;
+	h->pool.own_ids = h->limits.network[0] != 0;
 	if (proc_files_make(&h->proc_files, f) < 0 || (h->limits.on_disk && make_disk(h, f) < 0))
 		return -1;
 	root.disk_mount = h->disk.mount;
@@ -200,12 +218,16 @@ static int make_sandbox(struct holder *h, struct failure *f)
 	if (sandbox_proc_uncovered(h->proc) != 0)
 		return fail_with(f, EPERM, "mount", "/proc of the sandbox shows something of the machine");
 	h->covered_ns = now_ns();
+	if (h->limits.network[0] && make_network(h, f) < 0)
+		return -1;
 	struct proc_values values;
 	if (read_values(h, &values) < 0)
 		return fail(f, "cgroup", "what the sandbox uses");
 	if (proc_files_begin(&h->proc_files, h->proc, &values, f) < 0)
 		return -1;
-	return slot_confine(sandbox_columns(s->launcher), f);
+	if (!has_network(&h->relay))
+		return slot_confine(sandbox_columns(s->launcher), f);
+	return slot_confine(sandbox_columns(s->launcher) | SECCOMP_RELAY, f) < 0 ? -1 : relay_process_start(&h->relay, f);
 }
 
 /* Parks a program in the sandbox, reads which controls hold for it, and ends it. */
@@ -255,6 +277,7 @@ static void send_bounds(struct holder *h)
 	struct loopback_counts sockets;
 	struct lock_counts locks;
 	bool has_sockets = l->loopback.counts >= 0, has_locks = l->locks.sandboxes >= 0;
+	send_bound(h, "no_route_out", h->limits.network[0], has_network(&h->relay) && !network_leak(&h->relay.network));
 	send_bound(h, "socket_limit", has_sockets, h->sockets_limited && loopback_read(&l->loopback, &h->groups, &sockets) == 0 && sockets.most_ends > 0);
 	send_bound(h, "lock_limit", has_locks, has_locks && locks_attached(&l->locks) && locks_read(&l->locks, &h->groups, &locks) == 0 && locks.most > 0);
 }
@@ -262,7 +285,7 @@ static void send_bounds(struct holder *h)
 static void send_held(struct holder *h)
 {
 	note_limit(h, CONTROL_memory_limit, FACT_MEMORY_LIMIT, h->limits.memory, 65535);
-	note_limit(h, CONTROL_process_limit, FACT_PIDS_LIMIT, h->limits.processes, 0);
+	note_limit(h, CONTROL_process_limit, FACT_PIDS_LIMIT, h->limits.processes + processes_of_holder(h), 0);
 	/* make_sandbox() has looked already; another client comes much later. */
 	if (h->clients && sandbox_proc_uncovered(h->proc) != 0)
 		control_note(&h->run, CONTROL_restricted_proc, "shows something of the machine");
@@ -369,7 +392,7 @@ static int keep_proc_covered(struct holder *h)
 /* Gives an attached slot the descriptors of the sandbox, if there are not as many slots as there may be. */
 static void join_slot(struct holder *h, struct attached *a)
 {
-	struct held_message box = {.kind = HELD_BOX, .uid = h->box.lane->uid, .init = h->box.init, .processes = h->limits.processes};
+	struct held_message box = {.kind = HELD_BOX, .uid = h->box.lane->uid, .init = h->box.init, .processes = h->limits.processes, .network = has_network(&h->relay)};
 	struct held_descriptors descriptors = descriptors_of(h);
 	if (a->joined || joined_slots(h) == ATTACHED_MAX || held_send(a->socket, &box, &descriptors) < 0) {
 		drop_slot(h, a);
@@ -732,7 +755,8 @@ static void send_measured(struct holder *h)
 	queue_int(&h->out, KEY_NOW_MEMORY, fact(h, FACT_MEMORY_NOW));
 	queue_int(&h->out, KEY_MOST_MEMORY, fact(h, FACT_MEMORY_PEAK));
 	queue_int(&h->out, KEY_NOW_CPU_USEC, fact(h, FACT_CPU_USEC));
-	queue_int(&h->out, KEY_NOW_PROCESSES, fact(h, FACT_PIDS_CURRENT));
+	uint64_t processes = fact(h, FACT_PIDS_CURRENT), own = h->relay.pidfd >= 0;
+	queue_int(&h->out, KEY_NOW_PROCESSES, processes > own ? processes - own : 0);
 	queue_int(&h->out, KEY_ALL_OOM_KILLS, sandbox_oom_kills(&h->groups, h->pool.retired_oom_kills));
 	queue_int(&h->out, KEY_NOW_FROZEN, h->frozen || (h->paused && sandbox_is_frozen(&h->groups) == 1));
 	queue_int(&h->out, KEY_NOW_DISK, (uint64_t)(st.f_blocks - st.f_bfree) * (uint64_t)st.f_bsize);
@@ -798,7 +822,7 @@ static void report_memory(struct holder *h)
 
 static void hold(struct holder *h)
 {
-	enum { ON_CLIENT, ON_LISTENER, ON_INIT, ON_MEMORY, ON_SLOTS, EVENTS = ON_SLOTS + PLACES_MAX };
+	enum { ON_CLIENT, ON_LISTENER, ON_INIT, ON_MEMORY, ON_RELAY, ON_SLOTS, EVENTS = ON_SLOTS + PLACES_MAX };
 	sigset_t none;
 	sigemptyset(&none);
 	bool v1 = h->groups.own.oom_event >= 0;
@@ -808,6 +832,8 @@ static void hold(struct holder *h)
 		on[ON_LISTENER] = (struct pollfd){.fd = h->listener, .events = POLLIN};
 		on[ON_INIT] = (struct pollfd){.fd = h->box.init_fd, .events = POLLIN};
 		on[ON_MEMORY] = (struct pollfd){.fd = v1 ? h->groups.own.oom_event : h->events, .events = v1 ? POLLIN : POLLPRI};
+		uint64_t relay = relay_process_check(&h->relay);
+		on[ON_RELAY] = (struct pollfd){.fd = h->relay.pidfd, .events = POLLIN};
 		for (int i = 0; i < PLACES_MAX; i++)
 			on[ON_SLOTS + i] = (struct pollfd){.fd = h->attached[i].socket, .events = POLLIN};
 		uint64_t next = check_left(h), due = decide_stays(h), locks = check_locks(h, false), files = write_proc(h, false), now = now_ns();
@@ -824,6 +850,8 @@ static void hold(struct holder *h)
 		}
 		if (h->reclaim_at && !h->frozen && h->reclaim_at < next)
 			next = h->reclaim_at;
+		if (relay < next)
+			next = relay;
 		if (h->connection < 0 && now >= h->kept_until_ns)
 			return;
 		if (h->connection < 0 && h->kept_until_ns < next)
@@ -925,6 +953,7 @@ static bool remove_sandbox(struct holder *h)
 	if (h->groups.own.dir[TREE_UNIFIED] >= 0)
 		sandbox_kill(&h->groups); /* before the disk ends, so that no program ends by an error of it */
 	disk_end(&h->disk);
+	relay_process_end(&h->relay);
 	if (h->groups.own.dir[TREE_UNIFIED] >= 0) {
 		end_slots(h);
 		left_end_checks(false);
@@ -948,6 +977,7 @@ static bool remove_sandbox(struct holder *h)
 			teardown_error(&t, fact_name(FACT_POPULATED), errno);
 		if (leaf_read(&l->sandboxes.below, &h->groups.own, FACT_PIDS_CURRENT, &t.pids_left) < 0)
 			teardown_error(&t, fact_name(FACT_PIDS_CURRENT), errno);
+		leaf_close(&l->sandboxes.below, &h->relay.leaf);
 		await_uncharged(h, &t);
 		close_fd(&h->cpu_tasks);
 		close_fd(&h->events);
@@ -985,6 +1015,7 @@ int holder_serve(const struct launcher *l, unsigned number, unsigned holder, cha
 	memcpy(h->token, token, sizeof h->token);
 	explicit_bzero(token, sizeof h->token);
 	h->groups.own.dir[TREE_UNIFIED] = -1;
+	relay_process_none(&h->relay);
 	for (int i = 0; i < PLACES_MAX; i++)
 		h->attached[i].socket = h->attached[i].leaf = -1;
 	if (fix_descriptor_table(l, &h->connection, &f) < 0 || groups_join(&l->groups, number, NULL, &f) < 0 || slot_prepare_holder(&h->slot, l, number, holder, &f) < 0) {
@@ -994,7 +1025,8 @@ int holder_serve(const struct launcher *l, unsigned number, unsigned holder, cha
 	send_hello(&h->out, l, number);
 	if (flush_all(&h->out, h->connection) < 0 || read_hold(h) < 0)
 		return 0;
-	if (make_sandbox(h, &f) < 0 || prove_controls(h, &f) < 0 || listen_for_slots(h, &f) < 0) {
+	if (make_sandbox(h, &f) < 0 || prove_controls(h, &f) < 0 || listen_for_slots(h, &f) < 0 ||
+	    (has_network(&h->relay) && relay_process_await(&h->relay, &f) < 0)) {
 		fprintf(stderr, "assay-launcher: holder %u: %s %s: %s\n", holder, f.step, f.object, strerror(f.err));
 		send_failed(&h->out, h->connection, &f);
 		remove_sandbox(h);

@@ -11,6 +11,7 @@
 struct sandbox_root {
 	uid_t uid;
 	uint64_t disk, inodes;
+	bool network;   /* it has a network, so names are resolved */
 	int disk_mount; /* the mount of a disk (disks.h), with room for `disk` bytes and `inodes` files; -1: the files are in memory */
 	int proc_mount; /* the mount of the files in /proc that the holder writes (proc_files.h) */
 };

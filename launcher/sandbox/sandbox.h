@@ -55,6 +55,7 @@ struct held_message {
 	uid_t uid;         /* HELD_BOX: of the programs */
 	pid_t init;        /* HELD_BOX */
 	uint64_t processes; /* HELD_BOX: the limit of the sandbox */
+	uint32_t network;   /* HELD_BOX: the sandbox has a network, so the client is told by which group the connections of a step are known */
 };
 
 /* The descriptors that come with HELD_BOX; with HELD_REJOIN, only `connection`. One that is -1 is not sent, and received as -1. */

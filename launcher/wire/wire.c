@@ -320,19 +320,25 @@ int hold_parse(const uint8_t *body, size_t size, struct hold_request *out, struc
 {
 	bool seen[KEY_COUNT] = {false};
 	uint64_t number[KEY_COUNT] = {0}, value;
-	struct bytes unused;
+	struct bytes network = {0}, bytes;
 	struct body rest = {body, size};
 	while (rest.size > 0) {
-		int key = take_entry(&rest, FRAME_HOLD, seen, &unused, &value, why);
+		int key = take_entry(&rest, FRAME_HOLD, seen, &bytes, &value, why);
 		if (key < 0)
 			return -1;
 		number[key] = value;
+		if (key == KEY_HOLD_NETWORK)
+			network = bytes;
 	}
 	for (int k = 0; k < KEY_COUNT; k++)
-		if (keys[k].name && keys[k].frame == FRAME_HOLD && !seen[k])
+		if (keys[k].name && keys[k].frame == FRAME_HOLD && keys[k].count == ONE && !seen[k])
 			return refuse(why, "missing key", keys[k].name);
 	*out = (struct hold_request){number[KEY_HOLD_MEMORY], number[KEY_HOLD_PROCESSES], number[KEY_HOLD_DISK], number[KEY_HOLD_INODES], 
-				    (uint32_t)number[KEY_HOLD_ACCOUNT], number[KEY_HOLD_ON_DISK] == 1};
+				    (uint32_t)number[KEY_HOLD_ACCOUNT], number[KEY_HOLD_ON_DISK] == 1, ""};
+	if (seen[KEY_HOLD_NETWORK] && !token_valid(network))
+		return refuse(why, "is no token", "HOLD_NETWORK");
+	if (seen[KEY_HOLD_NETWORK])
+		memcpy(out->network, network.data, TOKEN_BYTES);
 	return 0;
 }
 

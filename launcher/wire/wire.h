@@ -81,6 +81,7 @@ struct hold_request {
 	uint64_t memory, processes, disk, inodes;
 	uint32_t account;
 	bool on_disk;
+	char network[TOKEN_BYTES + 1]; /* HOLD_NETWORK; empty: there is none */
 };
 /* Parses the body of a HOLD. Returns 0, or -1 with the refusal. */
 int hold_parse(const uint8_t *body, size_t size, struct hold_request *out, struct refusal *why);

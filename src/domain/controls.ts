@@ -35,7 +35,7 @@ export const HELD_CONTROLS: readonly string[] = SANDBOX_CONTROLS.filter((name) =
 
 /**
  * Controls of a sandbox that need more of the kernel. Without `socket_limit`, its programs cannot open sockets of the Internet protocols; without
- * `lock_limit`, locks of files succeed and lock nothing.
+ * `lock_limit`, locks of files succeed and lock nothing. `no_route_out` is one of a sandbox with a network: all that it connects to is the proxy.
  */
-export const SANDBOX_OPTIONAL_CONTROLS: readonly string[] = ["socket_limit", "lock_limit"];
+export const SANDBOX_OPTIONAL_CONTROLS: readonly string[] = ["socket_limit", "lock_limit", "no_route_out"];
 export type Control = (typeof CONTROLS)[number];

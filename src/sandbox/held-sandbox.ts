@@ -51,6 +51,8 @@ export interface HoldLimits {
   readonly inodes: number;
   /** Where these files are: in memory, or on the disk of the machine (launcher/disks.h). */
   readonly storage: "memory" | "disk";
+  /** The token by which the proxy in the launcher's directory --egress knows the sandbox, 32 hexadecimal digits; null: the sandbox has no network. */
+  readonly network?: string | null;
 }
 
 /** What a sandbox uses. */
@@ -100,6 +102,13 @@ export type ExecutionReport = StepReport & {
  * as a promise is pending, nothing more of the slot is read.
  */
 export type OnExecutionOutput = (stream: "stdout" | "stderr", bytes: Buffer) => void | Promise<void>;
+
+/**
+ * Called once for an execution in a sandbox with a network, before its program is started.
+ * @param groupId the kernel's number of the control group of the execution, which the relay says of each connection that one of its processes makes
+ *   (`StreamHeader.cgroupId` in src/egress/protocol.ts). Until the end of the execution, no other one has this number; a later one can have it.
+ */
+export type OnExecutionBegun = (groupId: bigint) => void;
 
 /** A connection to the launcher whose first frame was HELLO. */
 class Connection {
@@ -278,7 +287,8 @@ export class HeldSandbox {
    */
   static async hold(socketPath: string, limits: HoldLimits, account = 0): Promise<HeldSandbox> {
     const connection = await Connection.open(socketPath);
-    return new HeldSandbox(connection, socketPath, limits, await heldBy(connection, encodeHold(limits, account)), []);
+    const held = await heldBy(connection, encodeHold(limits, account));
+    return new HeldSandbox(connection, socketPath, limits, confirmed(connection, held, limits), []);
   }
 
   /**
@@ -289,8 +299,8 @@ export class HeldSandbox {
    */
   static async rejoin(socketPath: string, token: string, limits: HoldLimits): Promise<HeldSandbox> {
     const connection = await Connection.open(join(dirname(socketPath), EXECUTIONS_SOCKET));
-    const rejoin = new FrameWriter("REJOIN").bytes("REJOIN_TOKEN", token);
-    const held = new HeldSandbox(connection, socketPath, limits, await heldBy(connection, rejoin), []);
+    const answer = await heldBy(connection, new FrameWriter("REJOIN").bytes("REJOIN_TOKEN", token));
+    const held = new HeldSandbox(connection, socketPath, limits, confirmed(connection, answer, limits), []);
     held.#isPaused = true; // everything stays stopped until `resume`
     return held;
   }
@@ -485,6 +495,13 @@ async function heldBy(connection: Connection, request: FrameWriter): Promise<Ent
   });
 }
 
+/** @throws SandboxError if the sandbox is to have a network, and the launcher has not confirmed that only the proxy can be reached. The connection is closed then. */
+function confirmed(connection: Connection, held: Entries, limits: HoldLimits): Entries {
+  if (!limits.network || held.texts("HELD_CONTROL").includes("no_route_out")) return held;
+  connection.close();
+  throw new SandboxError("the launcher has not confirmed that the network of the sandbox has no route out");
+}
+
 /** A frame that does not keep the chunk of the socket in memory. */
 function copied({ name, body }: Frame): Frame {
   return { name, body: Buffer.from(body) };
@@ -493,6 +510,7 @@ function copied({ name, body }: Frame): Frame {
 interface Running {
   readonly step: ExecutionStep;
   readonly onOutput: OnExecutionOutput;
+  readonly onBegun: OnExecutionBegun;
   readonly stdout: Captured;
   readonly stderr: Captured;
   readonly startedMs: number;
@@ -535,10 +553,15 @@ export class AttachedSlot {
   /**
    * Runs a program.
    * @param onOutput receives its output. If the step is not paced, promises are ignored.
+   * @param onBegun hears by which number its connections are known.
    * @returns the report, also if the program fails, or cannot be started (`failure`).
    * @throws StepSizeError if the step is too large, and another SandboxError if there is no report; the slot is then lost.
    */
-  run(step: ExecutionStep, onOutput: OnExecutionOutput = () => {}): Promise<ExecutionReport> {
+  run(
+    step: ExecutionStep,
+    onOutput: OnExecutionOutput = () => {},
+    onBegun: OnExecutionBegun = () => {},
+  ): Promise<ExecutionReport> {
     return new Promise((resolve, reject) => {
       if (this.#connection.lost) return reject(this.#connection.lost);
       if (!this.alive || this.#running) return reject(new SandboxError("the slot is not idle"));
@@ -551,6 +574,7 @@ export class AttachedSlot {
       this.#running = {
         step,
         onOutput,
+        onBegun,
         stdout: new Captured(),
         stderr: new Captured(),
         startedMs: performance.now(),
@@ -688,6 +712,9 @@ export class AttachedSlot {
       case "ENDING":
         this.#startTimer();
         return;
+      case "BEGUN":
+        running.onBegun(new Entries(frame).big("GROUP_ID") ?? 0n);
+        return;
       case "ENDED":
         running.ended = { entries: new Entries(copied(frame)), atMs: performance.now() };
         this.#wake();
@@ -763,13 +790,14 @@ function fits({ command, env }: ExecutionStep): boolean {
 
 /** The HOLD frame. */
 export function encodeHold(limits: HoldLimits, account: number): FrameWriter {
-  return new FrameWriter("HOLD")
+  const frame = new FrameWriter("HOLD")
     .int("HOLD_MEMORY", limits.memoryBytes)
     .int("HOLD_PROCESSES", limits.processes)
     .int("HOLD_DISK", limits.diskBytes)
     .int("HOLD_INODES", limits.inodes)
     .int("HOLD_ON_DISK", limits.storage === "disk" ? 1 : 0)
     .int("HOLD_ACCOUNT", account);
+  return limits.network ? frame.bytes("HOLD_NETWORK", limits.network) : frame;
 }
 
 /** The STEP frame of an execution, in pieces that must not change until they are sent. */

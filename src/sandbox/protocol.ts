@@ -36,6 +36,7 @@ export const FRAMES = {
   TAKEN: 26,
   KEEP: 40,
   REJOIN: 41,
+  BEGUN: 42,
 } as const;
 // end
 export type FrameName = keyof typeof FRAMES;
@@ -145,10 +146,12 @@ export const KEYS = {
   HOLD_DISK: int(162, "HOLD"),
   HOLD_INODES: int(163, "HOLD"),
   HOLD_ON_DISK: int(201, "HOLD"),
+  HOLD_NETWORK: bytes(202, "HOLD", "optional"),
   HOLD_ACCOUNT: int(195, "HOLD"),
   TOKEN: bytes(164, "HELD"),
   HELD_CONTROL: bytes(165, "HELD", "many"),
   HELD_MISSING: bytes(166, "HELD", "many"),
+  GROUP_ID: int(113, "BEGUN"),
   REJOIN_TOKEN: bytes(200, "REJOIN"),
   FROZEN: int(167, "PAUSED"),
   NOW_MEMORY: int(168, "MEASURED"),

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PATIENCE } from "../programs/timeouts.ts";
 
-/** Uids of one place for a launcher, which needs two for each slot and one for each sandbox. A launcher that needs more has several places. */
+/** Uids of one place for a launcher, which needs two for each slot and two for each sandbox. A launcher that needs more has several places. */
 const UIDS_EACH = 52;
 /** The range that `take_uid_range` takes, which is enough for ten times the launchers of a whole run. */
 const UIDS_OF_A_RUN = 100_000;
@@ -28,6 +28,8 @@ export interface LauncherOptions {
   readonly sandboxMemory?: number;
   /** The directory of the templates for disks of sandboxes, and how many bytes all disks may have together; absent: sandboxes have none. */
   readonly disks?: { readonly directory: string; readonly bytes: number };
+  /** The directory of the socket of a proxy, for sandboxes with a network; absent: they have none. */
+  readonly egress?: string;
   /** How long a kept sandbox waits for another client, in seconds; default: that of the launcher. */
   readonly keepSeconds?: number;
   /** Whether sandboxes have sockets on their loopback interface; yes by default. */
@@ -76,7 +78,7 @@ export async function startLauncher(options: LauncherOptions = {}): Promise<Laun
   const program = options.program ?? `${environment(`ASSAY_TEST_LAUNCHER${build}`)}.delegated`;
   const rootfs = join(options.image ?? environment("ASSAY_TEST_IMAGE"), "rootfs");
   const { slots = 2, sandboxes = 0 } = options;
-  const place = options.after ? placeOf(options.after) : takePlace(2 * slots + sandboxes);
+  const place = options.after ? placeOf(options.after) : takePlace(2 * (slots + sandboxes));
   const arguments_ = [
     ...[
       "--pdeathsig",
@@ -100,6 +102,7 @@ export async function startLauncher(options: LauncherOptions = {}): Promise<Laun
           String(options.sandboxMemory ?? 2 * 1024 ** 3),
           ...(options.sandboxesIfPossible ? ["--sandboxes-if-possible"] : []),
           ...(options.loopback === false ? [] : ["--loopback"]),
+          ...(options.egress ? ["--egress", options.egress] : []),
           ...(options.disks
             ? ["--sandbox-disks", options.disks.directory, "--sandbox-disk", String(options.disks.bytes)]
             : []),

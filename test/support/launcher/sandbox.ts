@@ -55,8 +55,8 @@ export function hold(launcher: Launcher, limits: Partial<HoldLimits> = {}, accou
 }
 
 /** Takes over a kept sandbox. */
-export function rejoin(launcher: Launcher, token: string): Promise<HeldSandbox> {
-  return HeldSandbox.rejoin(join(dirname(launcher.socket), SANDBOXES_SOCKET), token, SANDBOX);
+export function rejoin(launcher: Launcher, token: string, limits: Partial<HoldLimits> = {}): Promise<HeldSandbox> {
+  return HeldSandbox.rejoin(join(dirname(launcher.socket), SANDBOXES_SOCKET), token, { ...SANDBOX, ...limits });
 }
 
 export type Options = Partial<Omit<ExecutionStep, "command" | "limits">> & { readonly limits?: Partial<Limits> };

@@ -16,6 +16,14 @@ const files = (...names: string[]): Entry[] =>
   ]);
 
 const TOKEN = "0123456789abcdef".repeat(2);
+const HOLD: readonly Entry[] = [
+  ["HOLD_MEMORY", 1 << 28],
+  ["HOLD_PROCESSES", 64],
+  ["HOLD_DISK", 1 << 26],
+  ["HOLD_INODES", 4096],
+  ["HOLD_ON_DISK", 0],
+  ["HOLD_ACCOUNT", 7],
+];
 const BODIES: Readonly<Record<string, readonly Entry[]>> = {
   "01-nothing": [],
   "02-plain": PLAIN,
@@ -56,22 +64,11 @@ const BODIES: Readonly<Record<string, readonly Entry[]>> = {
   "63-no-token": [...PLAIN, ["SANDBOX", "../".padEnd(32, "a")]],
   "64-paced-without-sandbox": [...PLAIN, ["PACED", 1]],
   "65-files-into-a-sandbox": [...PLAIN, ...files("a"), ["SANDBOX", TOKEN]],
-  "66-hold": [
-    ["HOLD_MEMORY", 1 << 28],
-    ["HOLD_PROCESSES", 64],
-    ["HOLD_DISK", 1 << 26],
-    ["HOLD_INODES", 4096],
-    ["HOLD_ON_DISK", 0],
-    ["HOLD_ACCOUNT", 7],
-  ],
-  "67-hold-of-nothing": [
-    ["HOLD_MEMORY", 0],
-    ["HOLD_PROCESSES", 64],
-    ["HOLD_DISK", 1 << 26],
-    ["HOLD_INODES", 4096],
-    ["HOLD_ON_DISK", 0],
-    ["HOLD_ACCOUNT", 7],
-  ],
+  "66-hold": HOLD,
+  "67-hold-of-nothing": [["HOLD_MEMORY", 0], ...HOLD.slice(1)],
+  "68-rejoin": [["REJOIN_TOKEN", TOKEN]],
+  "69-hold-with-a-network": [...HOLD, ["HOLD_NETWORK", TOKEN]],
+  "70-hold-with-no-token": [...HOLD, ["HOLD_NETWORK", "../".padEnd(32, "a")]],
   "54-directory-with-data": [...PLAIN, ...files("a"), ["FILE_MODES", Buffer.from([0xed, 0x41])]],
 };
 

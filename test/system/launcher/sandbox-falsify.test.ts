@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { mkdirSync, rmdirSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmdirSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
 import { HELD_CONTROLS, SANDBOX_CONTROLS, SANDBOX_OPTIONAL_CONTROLS } from "../../../src/domain/controls.ts";
@@ -25,14 +26,18 @@ const AT_ONCE = { concurrency: 2 };
 async function within<Result>(
   fault: string | null,
   work: (box: HeldSandbox, launcher: Launcher) => Promise<Result>,
+  { network = null }: { readonly network?: string | null } = {},
 ): Promise<Result> {
-  const launcher = await startLauncher({ slots: 1, sandboxes: 1, ...(fault && { fault }) });
+  const egress = mkdtempSync(join(tmpdir(), "egress-")); // without a proxy
+  const launcher = await startLauncher({ slots: 1, sandboxes: 1, egress, ...(fault && { fault }) });
   try {
-    return await work(await hold(launcher), launcher);
+    return await work(await hold(launcher, { network }), launcher);
   } finally {
     assert.equal(await launcher.stop(), 0, launcher.stderr());
+    rmdirSync(egress);
   }
 }
+const NETWORK = "0123456789abcdef0123456789abcdef";
 
 const named = (texts: readonly string[]): string[] => texts.map((text) => text.slice(0, text.indexOf(":"))).toSorted();
 
@@ -75,9 +80,19 @@ const LOST: Readonly<Record<string, Loss>> = {
   lock_limit: { missing: "cannot be read back", onlyBox: true },
 };
 /** Without these, no sandbox can be made. */
-const REFUSED: Readonly<Record<string, { readonly fault: string; readonly why: RegExp }>> = {
-  own_image: { fault: "own_image", why: /root of the sandbox/ },
-  restricted_proc: { fault: "uncovered_proc", why: /\/proc of the sandbox shows something of the machine/ },
+interface Refusal {
+  readonly fault: string;
+  readonly why: RegExp;
+  readonly network?: string;
+}
+const REFUSED: Readonly<Record<string, readonly Refusal[]>> = {
+  own_image: [{ fault: "own_image", why: /root of the sandbox/ }],
+  restricted_proc: [{ fault: "uncovered_proc", why: /\/proc of the sandbox shows something of the machine/ }],
+  no_route_out: [
+    { fault: "no_route_out", why: /there is a route out/, network: NETWORK },
+    { fault: "no_lookup", why: /the lookup of sockets is not attached/, network: NETWORK },
+    { fault: "no_relay", why: /the relay did not become ready/, network: NETWORK },
+  ],
 };
 
 let sound: { readonly controls: readonly string[]; readonly report: ExecutionReport; readonly torn: TeardownReport };
@@ -94,6 +109,19 @@ test("without a fault, every control is confirmed, and the end is verified", () 
   assert.deepEqual(missingControls(sound.report), []);
   assert.equal(buildOutcome({ execute: sound.report }).result.verdict, "AC");
   assert.equal(recorded(sound.torn).cleanup_verified, true);
+});
+
+test("without a fault, no_route_out is confirmed for a sandbox with a network, and for no other", async (t) => {
+  if (!sound.controls.includes("socket_limit")) return t.skip("this machine does without a network");
+  assert.ok(!sound.controls.includes("no_route_out"));
+  await within(
+    null,
+    async (box) => {
+      assert.ok(box.controls.includes("no_route_out"));
+      assert.deepEqual(box.controlsMissing, []);
+    },
+    { network: NETWORK },
+  );
 });
 
 test("each control of a sandbox is tried", () => {
@@ -132,13 +160,15 @@ describe("a control that does not hold is missing from the evidence", AT_ONCE, (
 });
 
 describe("without these, there is no sandbox", AT_ONCE, () => {
-  for (const [control, { fault, why }] of Object.entries(REFUSED))
-    test(control, async () => {
-      await assert.rejects(
-        within(fault, async () => {}),
-        why,
-      );
-    });
+  for (const [control, refusals] of Object.entries(REFUSED))
+    for (const { fault, why, network } of refusals)
+      test(`${control}, with the fault ${fault}`, async (t) => {
+        if (network && !sound.controls.includes("socket_limit")) return t.skip("this machine does without a network");
+        await assert.rejects(
+          within(fault, async () => {}, { network: network ?? null }),
+          why,
+        );
+      });
 });
 
 describe("what cannot be read back is not confirmed", AT_ONCE, () => {

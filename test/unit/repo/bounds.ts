@@ -261,6 +261,9 @@ export const SANDBOX_BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/system/launcher/sandbox-network.test.ts",
     "test/system/bounds/many-sandboxes.test.ts",
   ],
+  "connections to the proxy; queries for names that wait for an answer": [
+    "test/system/launcher/sandbox-egress.test.ts",
+  ],
   "ends of TCP connections, also of connections that nobody has accepted or that both programs have closed": [
     "test/system/launcher/sandbox-network.test.ts",
   ],
@@ -287,6 +290,23 @@ export const SANDBOX_BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/system/launcher/sandbox-life.test.ts",
     "test/system/launcher/sandbox-objects.test.ts",
     "test/integration/worker/sandboxes.test.ts",
+  ],
+  "two routes in the network namespace of the sandbox": [
+    "test/system/launcher/sandbox-egress.test.ts",
+    "test/system/launcher/sandbox-falsify.test.ts",
+  ],
+  "a BPF program at the lookup of sockets of this namespace (`BPF_SK_LOOKUP`)": [
+    "test/system/launcher/sandbox-egress.test.ts",
+    "test/system/launcher/sandbox-falsify.test.ts",
+  ],
+  "`CAP_NET_ADMIN`, for routes, interface and BPF program": ["test/system/launcher/sandbox-egress.test.ts"],
+  "the relay, one process for each such sandbox": ["test/system/launcher/sandbox-egress.test.ts"],
+  "the call `seccomp` with the filter key, for holders of such sandboxes": [
+    "test/system/launcher/sandbox-filter.test.ts",
+    "test/system/launcher/sandbox-egress.test.ts",
+  ],
+  "the directory of the proxy's socket, which the launcher opens at its start": [
+    "test/system/launcher/sandbox-egress.test.ts",
   ],
   requests: ["test/unit/http/sandbox-rate.test.ts"],
   "output of terminals": [
