@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "egress/network.h"
 #include "image-memory.h"
 #include "image-root.h"
 #include "prepare.h"
@@ -197,8 +198,31 @@ static void check_descriptors(void)
 		close(fd);
 }
 
+/* Makes the network of a sandbox, in a namespace of its own. Returns 0 if it has no route out, otherwise an errno. */
+static const struct launcher *network_tried_for;
+static int try_network(int unused)
+{
+	struct failure f = {0};
+	struct network n;
+	(void)unused;
+	int namespace = unshare(CLONE_NEWNET) < 0 ? -1 : open_proc(network_tried_for, "self/ns/net");
+	if (namespace < 0)
+		return errno;
+	if (loopback_enable(&network_tried_for->loopback, &f) < 0 || network_make(&n, namespace, -1, &f) < 0)
+		return f.err ? f.err : EIO;
+	return network_leak(&n) ? EPERM : 0;
+}
+
+static void check_network(const struct launcher *l, bool has_sockets)
+{
+	network_tried_for = l;
+	int err = has_sockets ? run_in_child(try_network, 0) : 0;
+	const char *without = has_sockets ? strerror(err) : "there are no sockets in sandboxes";
+	print("sandbox_network", has_sockets && !err, has_sockets && !err ? "has no route out" : without);
+}
+
 /*
- * Reports whether this machine can have sandboxes that live, and what only some kernels permit there: sockets on their loopback interface, locks of files, and
+ * Reports whether this machine can have sandboxes that live, and what only some kernels permit there: sockets on their loopback interface, a network, locks of files, and
  * a peak of memory for each execution.
  */
 static void check_sandboxes(struct launcher *l)
@@ -217,6 +241,7 @@ static void check_sandboxes(struct launcher *l)
 		print_failure("sandbox_sockets", &no_sockets);
 	else
 		print("sandbox_sockets", true, "bounded by BPF programs");
+	check_network(l, there && l->loopback.counts >= 0);
 	if (!there)
 		print("sandbox_locks", false, none);
 	else if (locks_open(&l->locks, &l->sandboxes, &no_locks) < 0)

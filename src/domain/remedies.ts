@@ -124,6 +124,12 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
     means: "programs of sandboxes have no sockets of the Internet protocols, not even on their loopback interface",
     remedy: "use Linux 6.1 or newer, and allow BPF programs for cgroups (CAP_BPF and CAP_NET_ADMIN)",
   },
+  sandbox_network: {
+    needed: false,
+    means: "a sandbox that asks for a network is refused; others run all the same",
+    remedy:
+      "use Linux 6.1 or newer with IPv6, and allow BPF programs for cgroups and for the lookup of sockets (CAP_BPF and CAP_NET_ADMIN)",
+  },
   sandbox_locks: {
     needed: false,
     means: "locks of files in sandboxes succeed and lock nothing",

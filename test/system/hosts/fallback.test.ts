@@ -45,7 +45,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   "no BPF": {
     host: (t) => ({ under: refusing(t, "bpf", "EPERM") }),
     skip: !hybrid && "needs cgroup v1 with v2 beside it",
-    without: ["bpf", "sandbox_sockets", "sandbox_locks"],
+    without: ["bpf", "sandbox_sockets", "sandbox_network", "sandbox_locks"],
     fileSizeEvidence: THE_SIGNAL,
     pressureEvidence: PRESSURE,
   },
@@ -68,7 +68,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
   "a kernel that has every system call although its version number is old": {
     host: () => ({ under: ["setarch", "--uname-2.6"] }),
-    without: ["sandbox_sockets"], // what they need of the kernel cannot be tried, so the version decides (launcher/loopback.c)
+    without: ["sandbox_sockets", "sandbox_network"], // what they need of the kernel cannot be tried, so the version decides (launcher/loopback.c)
     fileSizeEvidence: hybrid ? TRACEPOINT : /./,
     pressureEvidence: hybrid ? PRESSURE : /./,
   },
