@@ -238,7 +238,7 @@ function keeperOf(
     ...options,
     engine: sandboxesOf(launcherSocket),
     languages: installedLanguages(),
-    capacity: { sandboxes, memoryBytes, diskBytes, cpus },
+    capacity: { sandboxes, memoryBytes, diskBytes, cpus, network: false },
     bufferBytes: BUFFER_BYTES,
     leaseMs,
     leaves: config.leavesSandboxes,

@@ -57,6 +57,8 @@ export const AUDIT_ACTIONS = [
   "sandbox.kill-execution",
   "sandbox.take-snapshot",
   "snapshot.delete",
+  "network.set",
+  "network.clear",
 ] as const;
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];

@@ -199,6 +199,14 @@ const list = {
         : `limits.disk_bytes: this service permits disks of at most ${most} bytes (ASSAY_SANDBOX_DISK)`,
     { example: [0] },
   ),
+  networkOff: row(
+    400,
+    () => "network: the sandboxes of this service have no network; its operator can give them one (ASSAY_EGRESS)",
+  ),
+  networkForbidden: row(403, (why: string) => `network: ${why}`, {
+    example: ["port 443 of api.example.com is not within the upper bound of the policy"],
+  }),
+  sandboxWithoutNetwork: row(409, () => "the sandbox was created without a network, and has none for good"),
   sandboxQuota: row(
     429,
     (what: string, most: number) => `this account has its most of ${what} of sandboxes: ${most}; end one first`,

@@ -38,6 +38,8 @@ const REFUSALS = {
   snapshotsFull: nothing,
   snapshotTooLarge: z.strictObject({ limit: z.enum(["disk or inodes", "memory"]) }),
   snapshotFailed: z.strictObject({ why: z.string().max(WHY_CHARACTERS) }),
+  networkForbidden: z.strictObject({ reason: z.string().max(WHY_CHARACTERS) }),
+  sandboxWithoutNetwork: nothing,
   keyRevoked: nothing,
   accountSuspended: nothing,
 } as const satisfies { readonly [Code in SandboxRefusalCode]?: z.ZodType<SandboxRefusals[Code]> };

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { abortAfter } from "../domain/abort-after.ts";
 import {
   beyondCapacity,
+  needsOf,
   type SandboxCapacity,
   type SandboxHandle,
   type SandboxHost,
@@ -44,7 +45,13 @@ export interface LinkedSandboxesOptions {
 }
 
 /** Why a process cannot create a sandbox that another one may be able to create. */
-const ELSEWHERE: readonly SandboxRefusalCode[] = ["sandboxesFull", "sandboxCpus", "sandboxDisk", "snapshotElsewhere"];
+const ELSEWHERE: readonly SandboxRefusalCode[] = [
+  "sandboxesFull",
+  "sandboxCpus",
+  "sandboxDisk",
+  "networkOff",
+  "snapshotElsewhere",
+];
 
 /**
  * The sandboxes of all processes of the database. Those of this process are a function call away, the others a call over a link. The row of a
@@ -82,6 +89,7 @@ export class LinkedSandboxes implements SandboxHost {
       memoryBytes: sum((one) => one.memoryBytes),
       cpus: Math.max(0, ...all.map(({ cpus }) => cpus)),
       diskBytes: sum((one) => one.diskBytes),
+      network: all.some(({ network }) => network),
     };
   }
 
@@ -211,6 +219,8 @@ export class LinkedSandboxes implements SandboxHost {
         throw new SandboxRefused("idempotencyConflict");
       case "quota":
         throw new SandboxRefused("sandboxQuota", { what: created.what, most: created.most });
+      case "network":
+        throw new SandboxRefused("networkForbidden", { reason: created.reason });
       case "revoked":
         throw new SandboxRefused("keyRevoked");
       case "suspended":
@@ -221,8 +231,10 @@ export class LinkedSandboxes implements SandboxHost {
   }
 
   /** Why no process can ever fulfil a request, whatever room it has; null if one can. */
-  async #refusalOf({ limits, from }: SandboxRequest, { accountId }: Caller): Promise<SandboxRefused | null> {
+  async #refusalOf(request: SandboxRequest, { accountId }: Caller): Promise<SandboxRefused | null> {
     const { store, link, local, snapshotStore } = this.#options;
+    const { from } = request;
+    const needs = needsOf(request);
     const hosts = local?.capacity ? [{ capacity: local.capacity, snapshotStore }, ...link.hosts] : link.hosts;
     if (hosts.length === 0) return new SandboxRefused("sandboxesFull");
     const snapshot = from === null ? null : await store.snapshots.get(from, accountId);
@@ -230,11 +242,15 @@ export class LinkedSandboxes implements SandboxHost {
     const having = snapshot ? hosts.filter((host) => host.snapshotStore === snapshot.storeId) : hosts;
     if (having.length === 0) return new SandboxRefused("snapshotElsewhere");
     const capacities = having.flatMap(({ capacity }) => capacity ?? []);
-    if (capacities.some((capacity) => beyondCapacity(limits, capacity) === null)) return null;
+    if (capacities.some((capacity) => beyondCapacity(needs, capacity) === null)) return null;
     const most = (of: (one: SandboxCapacity) => number) => Math.max(0, ...capacities.map(of));
-    const largest = { cpus: most(({ cpus }) => cpus), diskBytes: most(({ diskBytes }) => diskBytes) };
+    const largest = {
+      cpus: most(({ cpus }) => cpus),
+      diskBytes: most(({ diskBytes }) => diskBytes),
+      network: capacities.some(({ network }) => network),
+    };
     // If each process lacks another thing, the request fits into none of them, but no single bound says so.
-    return beyondCapacity(limits, { ...largest, sandboxes: 0, memoryBytes: 0 }) ?? new SandboxRefused("sandboxesFull");
+    return beyondCapacity(needs, { ...largest, sandboxes: 0, memoryBytes: 0 }) ?? new SandboxRefused("sandboxesFull");
   }
 
   /**

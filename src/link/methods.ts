@@ -15,9 +15,11 @@ import {
   fileRange,
   id,
   measurement,
+  networkPolicy,
   path,
   sandbox,
   sandboxChange,
+  sandboxEgress,
   snapshot,
   snapshotName,
   terminalSize,
@@ -85,8 +87,10 @@ export const VALUE_BYTES = 131_072;
 const MIB = 1_048_576;
 /** A character can take six bytes in JSON. */
 const ESCAPED = 6;
-/** An execution with both outputs as Base64, and its evidence. */
-const ENDED_BYTES = 6 * MIB;
+/** What was reached over the network: all lists full, with the longest names. */
+const EGRESS_BYTES = 4 * MIB;
+/** An execution with both outputs as Base64, its evidence, and what it reached over the network. */
+const ENDED_BYTES = 6 * MIB + EGRESS_BYTES;
 const SOON_MS = 20_000;
 /** For what waits for programs, which can be slow or many. */
 const PATIENT_MS = 60_000;
@@ -157,6 +161,19 @@ export const METHODS = {
     result: usageSamples,
     deadlineMs: SOON_MS,
     run: async (call) => ({ result: await (await handleOf(call)).usage() }),
+  }),
+  replaceNetwork: method({
+    args: z.object({ policy: networkPolicy }),
+    result: sandbox,
+    deadlineMs: SOON_MS,
+    run: async (call) => ({ result: await (await handleOf(call)).replaceNetwork(call.args.policy) }),
+  }),
+  egress: method({
+    args: none,
+    result: sandboxEgress,
+    deadlineMs: SOON_MS,
+    most: { result: EGRESS_BYTES },
+    run: async (call) => ({ result: await (await handleOf(call)).egress() }),
   }),
   snapshot: method({
     args: z.object({ name: snapshotName, keyId: id }),
@@ -361,7 +378,7 @@ function onExecution(run: (running: RunningExecution) => Promise<void>) {
 }
 
 function withoutOutcome(known: RunningExecution["execution"]): RunningExecution["execution"] {
-  return { ...known, status: "running", completedAtMs: null, outcome: null, processesLeft: null };
+  return { ...known, status: "running", completedAtMs: null, outcome: null, processesLeft: null, egress: null };
 }
 
 /** Nothing, until the signal. @param end is called then. */

@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { SandboxEgressRecord } from "../domain/egress/egress-record.ts";
+import { hasNetwork, type NetworkPolicy } from "../domain/egress/policy.ts";
 import { internalError } from "../domain/outcome.ts";
 import type { Execution, ExecutionRequest, SignalName } from "../domain/sandboxes/execution.ts";
 import type { FileContent, SandboxFiles } from "../domain/sandboxes/files.ts";
@@ -156,6 +158,15 @@ export class RemoteSandbox implements SandboxHandle {
     return this.#change("change", change);
   }
 
+  async replaceNetwork(policy: NetworkPolicy): Promise<Sandbox> {
+    if (!hasNetwork(this.#sandbox.network) && policy !== "none") throw new SandboxRefused("sandboxWithoutNetwork");
+    return await this.#change("replaceNetwork", { policy });
+  }
+
+  async egress(): Promise<SandboxEgressRecord | null> {
+    return hasNetwork(this.#sandbox.network) ? (await this.call("egress", {})).result : null;
+  }
+
   end(): Promise<Sandbox> {
     return this.#change("end", {});
   }
@@ -178,7 +189,10 @@ export class RemoteSandbox implements SandboxHandle {
     return result;
   }
 
-  async #change<Name extends "pause" | "resume" | "change" | "end">(name: Name, args: ArgsOf<Name>): Promise<Sandbox> {
+  async #change<Name extends "pause" | "resume" | "change" | "replaceNetwork" | "end">(
+    name: Name,
+    args: ArgsOf<Name>,
+  ): Promise<Sandbox> {
     const { result } = await this.call(name, args);
     this.#sandbox = sameSandbox(result as Sandbox, this.#sandbox);
     return this.#sandbox;

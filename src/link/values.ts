@@ -1,4 +1,17 @@
 import { z } from "zod";
+import {
+  type EgressRecord,
+  egressSchema,
+  type SandboxEgressRecord,
+  sandboxEgressSchema,
+} from "../domain/egress/egress-record.ts";
+import {
+  fromNetworkJson,
+  type NetworkPolicy,
+  NO_NETWORK,
+  toNetworkJson,
+  type VersionedPolicy,
+} from "../domain/egress/policy.ts";
 import { LIMIT_FIELD_NAMES, type RequestedLimits } from "../domain/limits.ts";
 import type { Evidence, Metrics, Outcome, Output, RunVerdict } from "../domain/outcome.ts";
 import type { TeardownReport } from "../domain/report.ts";
@@ -87,6 +100,26 @@ const limits = z.object({
   storage: z.enum(SANDBOX_STORAGES).default("memory"),
 }) satisfies z.ZodType<SandboxLimits>;
 
+/** A network policy, which can have been narrowed: then no bound of requests says how many rules it has. */
+export const networkPolicy = z.codec(z.unknown(), z.custom<NetworkPolicy>(), {
+  decode: (json, context) => {
+    try {
+      return fromNetworkJson(json);
+    } catch {
+      context.issues.push({ code: "custom", message: "must be a network policy", input: "" });
+      return z.NEVER;
+    }
+  },
+  encode: toNetworkJson,
+});
+
+/** Workers of earlier releases have only sandboxes without a network, and do not say so. */
+const network = z
+  .object({ version: z.int().min(1), network: networkPolicy })
+  .default(NO_NETWORK) satisfies z.ZodType<VersionedPolicy>;
+
+export const sandboxEgress = sandboxEgressSchema.nullable() satisfies z.ZodType<SandboxEgressRecord | null>;
+
 const teardown = z.object({
   reaped: z.boolean(),
   populated: z.boolean().nullable(),
@@ -124,6 +157,7 @@ export const sandbox = z.object({
   evidence: sandboxEvidence.nullable(),
   from: id.nullable(),
   onTimeout: z.enum(ON_TIMEOUT),
+  network,
   lastSnapshotId: id.nullable(),
   lastSnapshotError: text.nullable(),
 }) satisfies z.ZodType<Sandbox>;
@@ -235,6 +269,8 @@ const executionFields = z.object({
   completedAtMs: time.nullable(),
   outcome: outcome.nullable(),
   processesLeft: count.nullable(),
+  /** Workers of earlier releases do not know it. */
+  egress: egressSchema.nullable().default(null) satisfies z.ZodType<EgressRecord | null>,
 });
 
 /** An execution, whose record has the published form. What is not part of the record does not cross. */

@@ -17,6 +17,7 @@ const PARTS: { readonly [Part in keyof Store]?: Operation } = {
   liveInput: "live",
   sandboxes: "sandboxes",
   snapshots: "sandboxes",
+  egress: "sandboxes",
 };
 type MethodName = { [Part in keyof Store & string]: `${Part}.${keyof Store[Part] & string}` }[keyof Store & string];
 const METHODS: Readonly<Record<string, Operation>> = {

@@ -46,6 +46,7 @@ export function linkStore({ db }: Database, transactions: Transactions, notifier
         memory_bytes: capacity?.memoryBytes ?? 0,
         cpus: capacity?.cpus ?? 0,
         disk_bytes: capacity?.diskBytes ?? 0,
+        network: capacity?.network ? 1 : 0,
         snapshot_store: snapshotStore,
       };
       await transactions.run(async (trx) => {
@@ -80,7 +81,13 @@ export function linkStore({ db }: Database, transactions: Transactions, notifier
         isService: row.is_service === 1,
         capacity:
           row.sandboxes > 0
-            ? { sandboxes: row.sandboxes, memoryBytes: row.memory_bytes, cpus: row.cpus, diskBytes: row.disk_bytes }
+            ? {
+                sandboxes: row.sandboxes,
+                memoryBytes: row.memory_bytes,
+                cpus: row.cpus,
+                diskBytes: row.disk_bytes,
+                network: row.network === 1,
+              }
             : null,
         snapshotStore: row.snapshot_store,
         untilMs: row.lease_until,

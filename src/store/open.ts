@@ -16,6 +16,7 @@ import { deliveryStore } from "./deliveries/deliveries.ts";
 import { endpointStore } from "./deliveries/endpoints.ts";
 import { secretStore } from "./deliveries/sealed-secrets.ts";
 import { sendStore } from "./deliveries/sends.ts";
+import { egressStore } from "./egress/egress.ts";
 import { foreignSubmissionStore } from "./foreign/foreign-submissions.ts";
 import { historyStore } from "./history/history.ts";
 import { instrumented } from "./instrumented.ts";
@@ -142,6 +143,7 @@ function composeStore(database: Database, now: () => number, steady: () => numbe
     problems: problemStore(database, transactions, now),
     snapshots: snapshotRows(database, transactions, now),
     sandboxes: sandboxStore(database, transactions, notifier, now),
+    egress: egressStore(database, transactions, now),
     manyProcesses: notify !== null,
     onWork: (listener) => notifier.on("work", listener),
     onAdded: (listener) => notifier.on(database.abilities.oneWriter ? "added" : "work", listener),

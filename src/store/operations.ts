@@ -2,6 +2,7 @@ import type { Transaction } from "kysely";
 import type { Abilities } from "./database/database.ts";
 import type { Operation } from "./database/operations.ts";
 import type { Schema } from "./database/schema.ts";
+import { type EgressMove, moveEgress } from "./egress/leases.ts";
 import { type Take, takeQuota } from "./quota/take.ts";
 import { type BegunExecution, beginExecutions, type ExecutionEnd, endExecutions } from "./sandboxes/changes.ts";
 import { type ClaimRequest, claim } from "./submissions/claim.ts";
@@ -34,6 +35,11 @@ const RUNS = {
   ) => beginExecutions(trx, locks, begun, nowMs),
   endExecutions: (trx: Trx, _: Locks, { ended }: { readonly ended: readonly ExecutionEnd[] }) =>
     endExecutions(trx, ended),
+  moveEgress: (
+    trx: Trx,
+    locks: Locks,
+    { moves, nowMs }: { readonly moves: readonly EgressMove[]; readonly nowMs: number },
+  ) => moveEgress(trx, locks, moves, nowMs),
 };
 
 type Asked<Name extends keyof typeof RUNS> = Parameters<(typeof RUNS)[Name]>[2];

@@ -8,6 +8,7 @@ import type { DeliveryStore } from "./deliveries/deliveries.ts";
 import type { EndpointStore } from "./deliveries/endpoints.ts";
 import type { SecretStore } from "./deliveries/sealed-secrets.ts";
 import type { SendStore } from "./deliveries/sends.ts";
+import type { EgressStore } from "./egress/egress.ts";
 import type { ForeignSubmissionStore } from "./foreign/foreign-submissions.ts";
 import type { HistoryStore } from "./history/history.ts";
 import type { JudgementStore } from "./judgements/judgements.ts";
@@ -71,6 +72,7 @@ export interface Store {
   readonly problems: ProblemStore;
   readonly sandboxes: SandboxStore;
   readonly snapshots: SnapshotRows;
+  readonly egress: EgressStore;
 
   /** Whether services and workers in other processes, possibly on other machines, can use the same database. */
   readonly manyProcesses: boolean;

@@ -306,6 +306,125 @@ export interface Execution {
    * Null until the execution has ended
    */
   evidence: Evidence | null;
+  /**
+   * What it reached over the network; null until it has ended, if its sandbox has no network, and in lists and messages
+   */
+  egress: ExecutionEgress | null;
+}
+
+export interface ExecutionEgress {
+  /**
+   * The version of the policy at the time of the record
+   */
+  policy_version: number;
+  /**
+   * Bytes that the programs sent, and names under wildcards for which a name server was asked
+   */
+  bytes_up: number;
+  /**
+   * Bytes that the programs received
+   */
+  bytes_down: number;
+  budget_left: ExecutionEgressBudgetLeft;
+  /**
+   * The first connections, at most 1,000, in the order in which they began
+   *
+   * @maxItems 1000
+   */
+  connections: ExecutionEgressConnections[];
+  /**
+   * All further connections, by name or address and decision; `null` for those after the first 1,000 names
+   *
+   * @maxItems 1002
+   */
+  more: ExecutionEgressMore[];
+  /**
+   * Connections that were denied
+   */
+  denied: number;
+  /**
+   * Names that the policy does not allow, at most 1,000
+   *
+   * @maxItems 1000
+   */
+  refused_names: ExecutionEgressRefusedNames[];
+  dns: ExecutionEgressDns;
+  /**
+   * By what a connection belongs here: the kernel's record of the socket, or only the sandbox, because the execution is not known
+   */
+  source: "inet_diag cgroup id" | "sandbox";
+}
+
+/**
+ * What the sandbox may still send and receive
+ */
+export interface ExecutionEgressBudgetLeft {
+  up: number;
+  down: number;
+}
+
+export interface ExecutionEgressConnections {
+  /**
+   * When the program connected
+   */
+  at: string;
+  /**
+   * The name that the program meant; null for a connection to an address
+   */
+  name: string | null;
+  /**
+   * The address to which the connection was made; for one that was denied, the address that the program used
+   */
+  address: string | null;
+  port: number;
+  decision: "allowed" | "denied";
+  /**
+   * The host or network of the rule that allows the connection
+   */
+  rule: string | null;
+  /**
+   * Why it was denied, or why it failed or was ended
+   */
+  reason: string | null;
+  /**
+   * Bytes that the programs sent, and names under wildcards for which a name server was asked
+   */
+  bytes_up: number;
+  /**
+   * Bytes that the programs received
+   */
+  bytes_down: number;
+  /**
+   * What ended it; null if it was denied, or is still open
+   */
+  ended: ("client" | "server" | "idle" | "budget" | "policy" | "sandbox") | null;
+}
+
+/**
+ * Queries for names that the policy allows, and for others
+ */
+export interface ExecutionEgressDns {
+  answered: number;
+  refused: number;
+}
+
+export interface ExecutionEgressMore {
+  name: string | null;
+  decision: "allowed" | "denied";
+  connections: number;
+  /**
+   * Bytes that the programs sent, and names under wildcards for which a name server was asked
+   */
+  bytes_up: number;
+  /**
+   * Bytes that the programs received
+   */
+  bytes_down: number;
+}
+
+export interface ExecutionEgressRefusedNames {
+  name: string;
+  queries: number;
 }
 
 export interface ExecutionEventsQuery {
@@ -1472,6 +1591,7 @@ export interface Sandbox {
   from_snapshot: string | null;
   last_snapshot: SandboxLastSnapshot;
   limits: SandboxLimits;
+  network: SandboxNetwork;
   /**
    * What the client chose
    */
@@ -1620,6 +1740,59 @@ export interface SandboxMetricsQuery {
   samples?: "true" | "false";
 }
 
+export interface SandboxNetwork {
+  /**
+   * Version of the policy: 1 at first, and one higher after each replacement
+   */
+  version: number;
+  /**
+   * What its programs may reach over the network. With "none" and version 1, it has no network for good
+   */
+  policy: "none" | SandboxNetworkPolicy;
+}
+
+export interface SandboxNetworkPolicy {
+  /**
+   * @minItems 1
+   * @maxItems 100
+   */
+  allow: SandboxNetworkPolicyAllow[];
+  /**
+   * Bytes that programs may send to the network, all connections together, over the whole life of the sandbox, from 0 to 17592186044416; by default 1048576
+   */
+  bytes_up?: number;
+  /**
+   * Bytes that programs may receive, in the same way, from 0 to 17592186044416; by default 1073741824
+   */
+  bytes_down?: number;
+  /**
+   * Connections that may be open at the same time, from 1 to 64; by default 64
+   */
+  connections?: number;
+  /**
+   * Connections that may begin within a minute, with those that are refused, from 1 to 600; by default 600
+   */
+  connections_per_minute?: number;
+}
+
+export interface SandboxNetworkPolicyAllow {
+  /**
+   * A name such as `api.example.com`, or `*.example.org` for all names below example.org
+   */
+  host?: string;
+  /**
+   * Instead of `host`, a network, such as `203.0.113.0/24` with a prefix of at least 8 bits, or 16 (IPv6). It is only for connections to addresses: a name is allowed by its own rule
+   */
+  cidr?: string;
+  /**
+   * TCP ports, at most 16 different ones in a policy; not 53
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  ports: number[];
+}
+
 export interface SandboxRequest {
   /**
    * How long the sandbox lives at most, from its start; by default 3600 s
@@ -1650,6 +1823,52 @@ export interface SandboxRequest {
    * `snapshot`: when its lifetime or its idle time is over, a snapshot of its files is taken before it ends, and `last_snapshot` of its record names it; by default `end`
    */
   on_timeout?: "end" | "snapshot";
+  /**
+   * What its programs may reach over the network, by default "none". A sandbox that is created with "none" has no network for good
+   */
+  network?: "none" | SandboxRequestNetwork;
+}
+
+export interface SandboxRequestNetwork {
+  /**
+   * @minItems 1
+   * @maxItems 100
+   */
+  allow: SandboxRequestNetworkAllow[];
+  /**
+   * Bytes that programs may send to the network, all connections together, over the whole life of the sandbox, from 0 to 17592186044416; by default 1048576
+   */
+  bytes_up?: number;
+  /**
+   * Bytes that programs may receive, in the same way, from 0 to 17592186044416; by default 1073741824
+   */
+  bytes_down?: number;
+  /**
+   * Connections that may be open at the same time, from 1 to 64; by default 64
+   */
+  connections?: number;
+  /**
+   * Connections that may begin within a minute, with those that are refused, from 1 to 600; by default 600
+   */
+  connections_per_minute?: number;
+}
+
+export interface SandboxRequestNetworkAllow {
+  /**
+   * A name such as `api.example.com`, or `*.example.org` for all names below example.org
+   */
+  host?: string;
+  /**
+   * Instead of `host`, a network, such as `203.0.113.0/24` with a prefix of at least 8 bits, or 16 (IPv6). It is only for connections to addresses: a name is allowed by its own rule
+   */
+  cidr?: string;
+  /**
+   * TCP ports, at most 16 different ones in a policy; not 53
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  ports: number[];
 }
 
 export interface SandboxSample {

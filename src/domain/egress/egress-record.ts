@@ -9,6 +9,12 @@ import { timeSchema } from "../record.ts";
 export const CONNECTION_ENDS = ["client", "server", "idle", "budget", "policy", "sandbox"] as const;
 export type ConnectionEnd = (typeof CONNECTION_ENDS)[number];
 
+/** The most entries of each list of a record. What is above it is counted. */
+export const MAX_EGRESS_CONNECTIONS = 1_000;
+export const MAX_EGRESS_NAMES = 1_000;
+/** Sums by name and decision: of each name, and of all others. */
+const MAX_EGRESS_SUMS = MAX_EGRESS_NAMES + 2;
+
 const count = z.int().min(0);
 const decision = z.enum(["allowed", "denied"]);
 const bytesUp = count.describe(
@@ -41,6 +47,7 @@ export const egressSchema = z.strictObject({
   budget_left: z.strictObject({ up: count, down: count }).describe("What the sandbox may still send and receive"),
   connections: z
     .array(connectionSchema)
+    .max(MAX_EGRESS_CONNECTIONS)
     .describe("The first connections, at most 1,000, in the order in which they began"),
   more: z
     .array(
@@ -52,10 +59,12 @@ export const egressSchema = z.strictObject({
         bytes_down: bytesDown,
       }),
     )
+    .max(MAX_EGRESS_SUMS)
     .describe("All further connections, by name or address and decision; `null` for those after the first 1,000 names"),
   denied: count.describe("Connections that were denied"),
   refused_names: z
     .array(z.strictObject({ name: z.string(), queries: count }))
+    .max(MAX_EGRESS_NAMES)
     .describe("Names that the policy does not allow, at most 1,000"),
   dns: z
     .strictObject({ answered: count, refused: count })
@@ -69,3 +78,37 @@ export const egressSchema = z.strictObject({
 
 export type EgressRecord = z.output<typeof egressSchema>;
 export type ConnectionRecord = z.output<typeof connectionSchema>;
+
+export const egressHostSchema = z.strictObject({
+  name: z.string().nullable().describe("A name, or an address; null for all that are not listed"),
+  decision,
+  connections: count,
+  bytes_up: bytesUp,
+  bytes_down: bytesDown,
+});
+export type EgressHost = z.output<typeof egressHostSchema>;
+
+/** What all executions of a sandbox together have reached, and what it itself has. */
+export const sandboxEgressSchema = z.strictObject({
+  ...egressSchema.pick({
+    policy_version: true,
+    bytes_up: true,
+    bytes_down: true,
+    budget_left: true,
+    denied: true,
+    dns: true,
+  }).shape,
+  hosts: z
+    .array(egressHostSchema)
+    .max(MAX_EGRESS_SUMS)
+    .describe("All connections of the sandbox, by name or address and decision"),
+  unattributed: egressSchema.describe(
+    "What belongs to no execution, such as what processes do that an execution has left behind, after its end",
+  ),
+});
+export type SandboxEgressRecord = z.output<typeof sandboxEgressSchema>;
+
+/** The bytes that a record takes in the database. Hostile programs write it, so they count among what is kept of a sandbox. */
+export function egressBytes(record: EgressRecord | SandboxEgressRecord | null): number {
+  return record === null ? 0 : Buffer.byteLength(JSON.stringify(record));
+}

@@ -25,6 +25,17 @@ export interface VersionedPolicy {
   readonly network: NetworkPolicy;
 }
 
+/** The policy of a sandbox that was created without a network. */
+export const NO_NETWORK: VersionedPolicy = { version: 1, network: "none" };
+
+/**
+ * Whether a sandbox has a network, which is decided when it is created. One whose policy was later replaced by "none", or narrowed to it, still has one,
+ * over which nothing can be reached at present.
+ */
+export function hasNetwork({ version, network }: VersionedPolicy): boolean {
+  return network !== "none" || version > NO_NETWORK.version;
+}
+
 /** The budgets: `field` in JSON, the lowest and highest value, and the value that a policy has if it does not say one. */
 export const EGRESS_BUDGETS = {
   bytesUp: {
@@ -62,9 +73,9 @@ export const EGRESS_BUDGET_NAMES = Object.keys(EGRESS_BUDGETS) as readonly Egres
 
 /**
  * `ports`: all ports of a policy together, because something must listen on each of them in the sandbox. `prefix4`, `prefix6`: the shortest prefix of
- * a network.
+ * a network. `bytes`: the canonical JSON, because each record of a sandbox has it, and a list has 100 records.
  */
-export const EGRESS_BOUNDS = { rules: 100, ports: 16, prefix4: 8, prefix6: 16 } as const;
+export const EGRESS_BOUNDS = { rules: 100, ports: 16, prefix4: 8, prefix6: 16, bytes: 16_384 } as const;
 
 /** Programs ask here for names. The sandbox answers itself, whatever the address. */
 export const DNS_PORT = 53;
@@ -120,10 +131,13 @@ export class PolicyError extends Error {
   override readonly name = "PolicyError";
   /** Where in the policy, such as `allow[2].host`; empty for the policy itself. */
   readonly path: string;
+  /** What is wrong there. */
+  readonly reason: string;
 
-  constructor(path: string, message: string) {
-    super(path === "" ? message : `${path}: ${message}`);
+  constructor(path: string, reason: string) {
+    super(path === "" ? reason : `${path}: ${reason}`);
     this.path = path;
+    this.reason = reason;
   }
 }
 
@@ -142,8 +156,50 @@ export function parseNetworkPolicy(value: unknown, upper: NetworkPolicy | null =
     const { field, default: usual } = EGRESS_BUDGETS[name];
     return [name, given[field] ?? Math.min(usual, upper === null || upper === "none" ? usual : upper[name])];
   });
+  const policy = { allow, ...(Object.fromEntries(budgets) as EgressBudgets) };
+  if (JSON.stringify(toNetworkJson(policy)).length > EGRESS_BOUNDS.bytes)
+    throw new PolicyError("allow", `the rules have more than ${EGRESS_BOUNDS.bytes} bytes together`);
+  return policy;
+}
+
+/**
+ * Reads a policy that `toNetworkJson` has written. The bounds of requests are not checked again: a policy that was narrowed can have as many rules as two
+ * requested ones together, and the bounds can change with a release.
+ * @throws if it is not the JSON of a policy.
+ */
+export function fromNetworkJson(value: unknown): NetworkPolicy {
+  const json = writtenSchema.parse(value);
+  if (json === "none") return "none";
+  const allow = json.allow.map(({ host, cidr, ports }): EgressRule => {
+    if (host !== undefined) return { host, ports };
+    const parsed = parseCidr(cidr ?? "");
+    if (typeof parsed === "string") throw new Error(`${shown(cidr ?? "")} ${parsed}`);
+    return { cidr: parsed, ports };
+  });
+  const budgets = EGRESS_BUDGET_NAMES.map((name) => [name, json[EGRESS_BUDGETS[name].field]]);
   return { allow, ...(Object.fromEntries(budgets) as EgressBudgets) };
 }
+
+const writtenBudget = z.int().min(0);
+const writtenSchema = z.union([
+  z.literal("none"),
+  z.object({
+    allow: z
+      .array(
+        z.object({
+          host: z.string().max(256).optional(),
+          cidr: z.string().max(64).optional(),
+          ports: z.array(z.int().min(1).max(65_535)).max(EGRESS_BOUNDS.ports),
+        }),
+      )
+      .min(1)
+      .max(2 * EGRESS_BOUNDS.rules),
+    bytes_up: writtenBudget,
+    bytes_down: writtenBudget,
+    connections: writtenBudget,
+    connections_per_minute: writtenBudget,
+  }),
+]);
 
 function checked(value: unknown): z.output<typeof policySchema> {
   if (typeof value !== "object" || value === null || Array.isArray(value))
@@ -252,6 +308,32 @@ export function whyNotNarrower(upper: NetworkPolicy, requested: NetworkPolicy): 
   return name === undefined
     ? null
     : `${EGRESS_BUDGETS[name].field} is above the upper bound of the policy, which is ${upper[name]}`;
+}
+
+/**
+ * What both policies allow: exactly the destinations that each of them allows, and the lower one of each budget.
+ * @returns a policy within both, as `whyNotNarrower` says; "none" if they have no destination in common.
+ */
+export function narrow(upper: NetworkPolicy, policy: NetworkPolicy): NetworkPolicy {
+  if (upper === "none" || policy === "none") return "none";
+  // Of two hosts or two networks, either one covers the other, or they have nothing in common.
+  const ports = new Map<string, { readonly rule: EgressRule; readonly ports: Set<number> }>();
+  for (const rule of policy.allow)
+    for (const bound of upper.allow) {
+      const common = coversRule(bound, rule) ? rule : coversRule(rule, bound) ? bound : null;
+      const both = rule.ports.filter((port) => bound.ports.includes(port));
+      if (!common || both.length === 0) continue;
+      const known = ports.get(ruleText(common)) ?? { rule: common, ports: new Set() };
+      for (const port of both) known.ports.add(port);
+      ports.set(ruleText(common), known);
+    }
+  if (ports.size === 0) return "none";
+  const allow = [...ports.values()].map(({ rule, ports: all }) => ({
+    ...rule,
+    ports: [...all].sort((a, b) => a - b),
+  }));
+  const budgets = EGRESS_BUDGET_NAMES.map((name) => [name, Math.min(upper[name], policy[name])]);
+  return { allow, ...(Object.fromEntries(budgets) as EgressBudgets) };
 }
 
 function coversRule(outer: EgressRule, inner: EgressRule): boolean {

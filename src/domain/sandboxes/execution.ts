@@ -1,3 +1,4 @@
+import type { EgressRecord } from "../egress/egress-record.ts";
 import type { RequestedLimits } from "../limits.ts";
 import type { Outcome } from "../outcome.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -101,6 +102,8 @@ export interface Execution extends Pick<Sandbox, "accountId" | "projectId" | "ke
   readonly outcome: Outcome | null;
   /** Processes that were still running when the main program had ended; null while it runs, and if nothing is known. */
   readonly processesLeft: number | null;
+  /** What it reached over the network; null until it has ended, if its sandbox has no network, and where that was not read. */
+  readonly egress: EgressRecord | null;
 }
 
 /** The home of the user in a sandbox. */
@@ -165,6 +168,7 @@ export function newExecution(sandbox: Sandbox, number: number, request: Executio
     completedAtMs: null,
     outcome: null,
     processesLeft: null,
+    egress: null,
   };
 }
 

@@ -1,3 +1,5 @@
+import type { SandboxEgressRecord } from "../egress/egress-record.ts";
+import type { NetworkPolicy } from "../egress/policy.ts";
 import type { Caller } from "../submission.ts";
 import type { Execution, ExecutionRequest, SignalName } from "./execution.ts";
 import type { SandboxFiles } from "./files.ts";
@@ -30,12 +32,28 @@ export interface SandboxCapacity {
   readonly cpus: number;
   /** Of all disks together; 0: sandboxes have none. */
   readonly diskBytes: number;
+  /** Whether sandboxes can have a network. */
+  readonly network: boolean;
 }
 
-/** Why a process with this capacity can never have a sandbox with these limits, however few others it has; null if it can. */
-export function beyondCapacity(limits: SandboxLimits, { cpus, diskBytes }: SandboxCapacity): SandboxRefused | null {
+/** What a sandbox needs that not every process has. */
+export interface SandboxNeeds {
+  readonly limits: SandboxLimits;
+  readonly hasNetwork: boolean;
+}
+
+export function needsOf({ limits, network }: Pick<SandboxRequest, "limits" | "network">): SandboxNeeds {
+  return { limits, hasNetwork: network !== "none" };
+}
+
+/** Why a process with this capacity can never have a sandbox that needs this, however few others it has; null if it can. */
+export function beyondCapacity(
+  { limits, hasNetwork }: SandboxNeeds,
+  { cpus, diskBytes, network }: SandboxCapacity,
+): SandboxRefused | null {
   if (limits.cpus > cpus) return new SandboxRefused("sandboxCpus", { most: cpus });
-  return diskOf(limits) > diskBytes ? new SandboxRefused("sandboxDisk", { most: diskBytes }) : null;
+  if (diskOf(limits) > diskBytes) return new SandboxRefused("sandboxDisk", { most: diskBytes });
+  return hasNetwork && !network ? new SandboxRefused("networkOff") : null;
 }
 
 export interface SandboxHost {
@@ -45,7 +63,7 @@ export interface SandboxHost {
   /**
    * Creates a sandbox. It resolves when the sandbox runs and is durable. With an idempotency key that the caller has used for the same
    * request, it resolves with that sandbox, in whatever state.
-   * @throws SandboxRefused: sandboxesOff, sandboxCpus, sandboxDisk, sandboxQuota, sandboxesFull, idempotencyConflict, sandboxUnreachable; with `from`, also snapshotNotFound, snapshotElsewhere,
+   * @throws SandboxRefused: sandboxesOff, sandboxCpus, sandboxDisk, networkOff, networkForbidden, sandboxQuota, sandboxesFull, idempotencyConflict, sandboxUnreachable; with `from`, also snapshotNotFound, snapshotElsewhere,
    * snapshotDamaged, snapshotTooLarge, snapshotsFull.
    */
   create(request: SandboxRequest, caller: Caller, idempotencyKey: string | null): Promise<Sandbox>;
@@ -91,6 +109,14 @@ export interface SandboxHandle {
   snapshot(name: string | null, keyId: string): Promise<Snapshot>;
   /** @param change what is absent stays. `metadata` replaces all of it. */
   change(change: SandboxChange): Promise<Sandbox>;
+  /**
+   * Replaces the network policy, which then has the next version. It is stored first, and holds for everything that is decided after this resolves.
+   * Connections that it does not allow are ended.
+   * @throws SandboxRefused: sandboxWithoutNetwork, networkForbidden.
+   */
+  replaceNetwork(policy: NetworkPolicy): Promise<Sandbox>;
+  /** What it has reached over the network so far; null if it has no network. */
+  egress(): Promise<SandboxEgressRecord | null>;
   /** Ends the sandbox, as a client. It resolves when it is removed and that is durable. @returns its last state. */
   end(): Promise<Sandbox>;
   measure(): Promise<SandboxMeasurement>;

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { egressSchema } from "../egress/egress-record.ts";
+import { networkPolicySchema, toNetworkJson } from "../egress/policy.ts";
 import { EVIDENCE_FACTS, evidenceSchema } from "../evidence-facts.ts";
 import { type Facts, factsOf, schemaOf, valuesOf } from "../facts.ts";
 import {
@@ -106,6 +108,18 @@ export const SANDBOX_FACTS = {
     [SANDBOX_LIMITS.inodes.field]: limitFact("inodes", "Files and directories that differ from the image"),
     [SANDBOX_LIMITS.cpus.field]: limitFact("cpus", "CPUs to which each execution is bound"),
   },
+  network: {
+    version: sandboxFact(
+      z.int().min(1),
+      ({ network }) => network.version,
+      "Version of the policy: 1 at first, and one higher after each replacement",
+    ),
+    policy: sandboxFact(
+      networkPolicySchema,
+      ({ network }) => toNetworkJson(network.network),
+      'What its programs may reach over the network. With "none" and version 1, it has no network for good',
+    ),
+  },
   metadata: sandboxFact(z.record(z.string(), z.string()), ({ metadata }) => ({ ...metadata }), "What the client chose"),
   evidence: {
     controls_applied: sandboxFact(
@@ -204,6 +218,11 @@ export const executionSchema = z
     output: outputSchema,
     metrics: metricsSchema.describe("Usage of the execution, including child processes"),
     evidence: evidenceSchema.nullable().describe("Null until the execution has ended"),
+    egress: egressSchema
+      .nullable()
+      .describe(
+        "What it reached over the network; null until it has ended, if its sandbox has no network, and in lists and messages",
+      ),
   })
   .describe("An execution in a sandbox. Values that are not known yet are null");
 export type ExecutionRecord = z.output<typeof executionSchema>;
@@ -220,6 +239,7 @@ export function toLongExecutionRecord(execution: Execution): LongExecutionRecord
     output: outputRecord(outcome),
     metrics: valuesOf(RECORD_FACTS.metrics, execution),
     evidence: outcome?.evidence ? valuesOf(EVIDENCE_FACTS, outcome.evidence) : null,
+    egress: execution.egress,
   };
 }
 

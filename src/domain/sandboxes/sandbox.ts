@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
+import { hasNetwork, type NetworkPolicy, toNetworkJson, type VersionedPolicy } from "../egress/policy.ts";
 import type { TeardownReport } from "../report.ts";
 import type { Caller } from "../submission.ts";
 
@@ -86,6 +87,8 @@ export interface SandboxRequest {
   /** The snapshot whose files it begins with; null: it begins with the files of the image. */
   readonly from: string | null;
   readonly onTimeout: OnTimeout;
+  /** What its programs may reach over the network. */
+  readonly network: NetworkPolicy;
 }
 
 /**
@@ -95,14 +98,17 @@ export interface SandboxRequest {
  */
 const FEATURES: readonly {
   readonly number: number;
-  readonly isAsked: (sandbox: Pick<Sandbox, "limits">) => boolean;
-}[] = [{ number: 1, isAsked: ({ limits }) => limits.storage === "disk" }];
+  readonly isAsked: (sandbox: Pick<Sandbox, "limits" | "network">) => boolean;
+}[] = [
+  { number: 1, isAsked: ({ limits }) => limits.storage === "disk" },
+  { number: 2, isAsked: ({ network }) => hasNetwork(network) },
+];
 
 /** The highest number of a feature of sandboxes that this release knows. */
 export const SANDBOX_FEATURES = Math.max(...FEATURES.map(({ number }) => number));
 
 /** The highest number of a feature that the sandbox asks for; 0: every process knows what it asks for. */
-export function neededFeatures(sandbox: Pick<Sandbox, "limits">): number {
+export function neededFeatures(sandbox: Pick<Sandbox, "limits" | "network">): number {
   return Math.max(0, ...FEATURES.filter(({ isAsked }) => isAsked(sandbox)).map(({ number }) => number));
 }
 
@@ -138,6 +144,8 @@ export interface Sandbox {
   /** The snapshot whose files it began with; null if there was none. */
   readonly from: string | null;
   readonly onTimeout: OnTimeout;
+  /** What its programs may reach over the network now. Its version is 1 at first, and one higher after each replacement. */
+  readonly network: VersionedPolicy;
   /** The snapshot that was taken at the end of its time; null if there is none. */
   readonly lastSnapshotId: string | null;
   /** Why that snapshot could not be taken, for people; null if it could, or was not wanted. */
@@ -169,6 +177,7 @@ export function newSandbox(request: SandboxRequest, caller: Caller, worker: stri
     evidence: null,
     from: request.from,
     onTimeout: request.onTimeout,
+    network: { version: 1, network: request.network },
     lastSnapshotId: null,
     lastSnapshotError: null,
   };
@@ -183,6 +192,7 @@ export function sandboxRequestHash({
   metadata,
   from,
   onTimeout,
+  network,
   ...others
 }: SandboxRequest): string {
   others satisfies Record<string, never>; // a new field must become part of the hash
@@ -198,6 +208,7 @@ export function sandboxRequestHash({
   ];
   // The hash of a request without these fields is that of earlier releases.
   if (from !== null || onTimeout !== "end") fields.push(from ?? "", onTimeout);
+  if (network !== "none") fields.push("network", JSON.stringify(toNetworkJson(network)));
   return createHash("sha256").update(JSON.stringify(fields), "utf8").digest("hex");
 }
 
@@ -238,6 +249,12 @@ export interface SandboxRefusals {
   sandboxCpus: { readonly most: number };
   /** The operator permits smaller disks, or none: `most` is 0. */
   sandboxDisk: { readonly most: number };
+  /** No process that could have the sandbox can give it a network. */
+  networkOff: Record<string, never>;
+  /** The policy is beyond the network bound of the project or account. */
+  networkForbidden: { readonly reason: string };
+  /** The sandbox was created without a network, and has none for good. */
+  sandboxWithoutNetwork: Record<string, never>;
   /** The sandbox or the machine has no room for another execution or file request now. */
   executionsFull: Record<string, never>;
   executionNotFound: Record<string, never>;

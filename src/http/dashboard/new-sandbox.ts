@@ -53,7 +53,7 @@ export const newSandboxRoutes: readonly DashboardRoute[] = [
         const caller = await callerOf(store, person, keyId);
         checkAllowed(caller, services);
         await countRequests(caller, services.dependencies);
-        const wanted = toSandboxRequest(fields);
+        const wanted = await toSandboxRequest(fields, caller, services.dependencies);
         await store.keys.touch(caller.keyId);
         const sandbox = await refusing(() => withLiveKey(() => sandboxes.create(wanted, caller, null)));
         const { from } = wanted;

@@ -83,7 +83,7 @@ const create = tool({
   handler: async (given, call) => {
     const { caller, dependencies } = call;
     checkAllowed(caller, call);
-    const wanted = toSandboxRequest(given);
+    const wanted = await toSandboxRequest(given, caller, dependencies);
     const { id: made, ...record } = toSandboxRecord(
       await refusing(() => dependencies.sandboxes.create(wanted, caller, null)),
     );

@@ -118,6 +118,30 @@ export interface Schema {
     /** 1 for a callback, which has another body and URL than other deliveries; otherwise null. */
     callback: number | null;
   };
+  /** The bytes that sandboxes have leased of a day of an account or project, and not given back. */
+  egress_days: {
+    /** The id of the account or project. */
+    owner_id: string;
+    /** In UTC, as in 2026-11-30. */
+    day: string;
+    bytes_up: number;
+    bytes_down: number;
+  };
+  /** What sandboxes have reached, or tried to. Hostile programs choose the names, of which a project has at most 1,000 a day. */
+  egress_hosts: {
+    account_id: string;
+    /** In UTC, as in 2026-11-30. */
+    day: string;
+    /** Empty for sandboxes without a project. */
+    project_id: string;
+    /** A name or an address; empty for all others. */
+    name: string;
+    /** `allowed` or `denied`. */
+    decision: string;
+    connections: number;
+    bytes_up: number;
+    bytes_down: number;
+  };
   /** The webhook endpoints, which receive the results of projects. */
   endpoints: {
     id: string;
@@ -155,6 +179,8 @@ export interface Schema {
     body: string | null;
     stdout: Buffer | null;
     stderr: Buffer | null;
+    /** JSON of what the execution reached over the network (EgressRecord), which can have 2 MiB. */
+    egress: string | null;
   };
   /** Secrets that a rotation replaced: deliveries are also signed with them until they expire. */
   former_secrets: {
@@ -309,6 +335,8 @@ export interface Schema {
     lease_until: number;
     /** Bytes of all disks that the process can give its sandboxes; 0: they have none. */
     disk_bytes: Generated<number>;
+    /** 1 if the sandboxes of the process can have a network. */
+    network: Generated<number>;
   };
   /** The input that clients give to submissions while they run. The end of a submission deletes its rows. */
   live_input: {
@@ -338,6 +366,22 @@ export interface Schema {
   members: {
     person_id: string;
     account_id: string;
+  };
+  /** What an operator permits the sandboxes of an account, or of one of its projects. */
+  network_bounds: {
+    /** The id of the account or project. */
+    owner_id: string;
+    account_id: string;
+    /** Null: the bound is that of the account. */
+    project_id: string | null;
+    /** 1 at first, and one higher after each change. */
+    version: number;
+    /** JSON of the policy (toNetworkJson of src/domain/egress/policy.ts): at most 16 KiB. */
+    policy: string;
+    /** Bytes of all sandboxes together on one day; null: there is no such bound. */
+    up_per_day: number | null;
+    down_per_day: number | null;
+    changed_at: number;
   };
   /** The outcomes of ended submissions. */
   outcomes: {
@@ -437,6 +481,15 @@ export interface Schema {
     /** JSON; src/domain/samples.ts has the format. */
     body: string;
   };
+  /**
+   * What a sandbox that has ended reached over the network. A table of its own, because lists of sandboxes read whole rows. A row can have
+   * several MiB.
+   */
+  sandbox_egress: {
+    sandbox_seq: number;
+    /** JSON of a SandboxEgressRecord (src/domain/egress/egress-record.ts), which can have 2 MiB. */
+    body: string;
+  };
   /** A table of its own, because lists of sandboxes read whole rows. */
   sandbox_usage: {
     sandbox_seq: number;
@@ -492,6 +545,13 @@ export interface Schema {
     disk_bytes: Generated<number>;
     /** The number of the newest feature that the sandbox asks for (SANDBOX_FEATURES in src/domain/sandboxes/sandbox.ts). */
     needs: Generated<number>;
+    /** JSON of its network policy; null: it was created without a network, and has none for good. */
+    network: string | null;
+    /** The version of the policy: one higher after each replacement. */
+    network_version: Generated<number>;
+    /** The bytes that its processes have leased of its budgets, and not given back. */
+    leased_up: Generated<number>;
+    leased_down: Generated<number>;
   };
   /** Requests of the last minute that made the service send to webhook endpoints, and the deliveries that replays added. */
   sends: {
@@ -707,6 +767,8 @@ export const TABLES: readonly TableShape[] = [
   { name: "attempts", key: ["delivery_seq", "number"] },
   { name: "audit", key: ["seq"], identity: "seq" },
   { name: "contents", key: ["seq"], identity: "seq", isLarge: true },
+  { name: "egress_days", key: ["owner_id", "day"] },
+  { name: "egress_hosts", key: ["account_id", "day", "project_id", "name", "decision"] },
   { name: "sandboxes", key: ["seq"], identity: "seq" },
   { name: "executions", key: ["sandbox_seq", "number"], isLarge: true },
   { name: "former_secrets", key: ["id"] },
@@ -724,6 +786,7 @@ export const TABLES: readonly TableShape[] = [
   { name: "live_input", key: ["submission_seq", "n"] },
   { name: "live_output", key: ["submission_seq", "fence", "n"] },
   { name: "members", key: ["person_id", "account_id"] },
+  { name: "network_bounds", key: ["owner_id"] },
   { name: "outcomes", key: ["submission_seq"] },
   { name: "problems", key: ["seq"], identity: "seq" },
   { name: "problem_versions", key: ["problem_seq", "number"] },
@@ -731,6 +794,7 @@ export const TABLES: readonly TableShape[] = [
   { name: "quota", key: ["key_id", "n"] },
   { name: "runs", key: ["judgement_seq", "test"] },
   { name: "samples", key: ["submission_seq"] },
+  { name: "sandbox_egress", key: ["sandbox_seq"], isLarge: true },
   { name: "sandbox_usage", key: ["sandbox_seq"] },
   { name: "sends", key: ["seq"], identity: "seq" },
   { name: "sessions", key: ["hash"] },

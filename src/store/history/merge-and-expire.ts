@@ -1,4 +1,5 @@
 import { type RawBuilder, sql, type Transaction } from "kysely";
+import { dayOf } from "../../domain/egress/bound.ts";
 import type { Schema } from "../database/schema.ts";
 import { AMOUNTS } from "./count.ts";
 
@@ -24,7 +25,7 @@ const TABLES: Readonly<Record<string, MergeRule>> = {
 };
 
 /**
- * Deletes the rows before `deleteBeforeMs`, and merges the rows of minutes before `mergeBeforeMs` into rows of hours. Both are
+ * Deletes the rows before `deleteBeforeMs`, also those of what sandboxes have reached, and merges the rows of minutes before `mergeBeforeMs` into rows of hours. Both are
  * milliseconds since the epoch.
  */
 export async function mergeAndExpire(
@@ -35,6 +36,9 @@ export async function mergeAndExpire(
     await sql`delete from ${sql.table(table)} where at < ${deleteBeforeMs}`.execute(trx);
     await mergeIntoHours(trx, table, rule, mergeBeforeMs);
   }
+  const deleteBeforeDay = dayOf(deleteBeforeMs);
+  await trx.deleteFrom("egress_hosts").where("day", "<", deleteBeforeDay).execute();
+  await trx.deleteFrom("egress_days").where("day", "<", deleteBeforeDay).execute();
 }
 
 /** Merges the rows of minutes before `beforeMs` into rows of hours. The row of the first minute of an hour becomes that of the hour. */

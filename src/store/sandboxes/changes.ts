@@ -9,6 +9,7 @@ import type { Abilities } from "../database/database.ts";
 import type { StoreNotification } from "../database/notifier.ts";
 import type { Row, Schema } from "../database/schema.ts";
 import { insertDeliveries } from "../deliveries/outbox.ts";
+import { whyBeyondBound } from "../egress/bounds.ts";
 import { ENQUEUE_LOCK } from "../submissions/enqueue.ts";
 import {
   asUnawaited,
@@ -108,6 +109,8 @@ export async function createSandbox(
   const added = diskOf(sandbox.limits);
   if (added > 0 && Number(disk) + added > quota.diskBytes)
     return { kind: "quota", what: "disks", most: quota.diskBytes };
+  const reason = await whyBeyondBound(trx, sandbox, sandbox.network.network);
+  if (reason !== null) return { kind: "network", reason };
   await trx
     .insertInto("sandboxes")
     .values({
@@ -147,7 +150,7 @@ export interface Ended<T> {
 export async function endSandboxes(
   trx: Trx,
   seqs: readonly number[],
-  { reason, endedAtMs, evidence, lastSnapshot, drop = [], usage = [] }: SandboxEnd,
+  { reason, endedAtMs, evidence, lastSnapshot, drop = [], usage = [], egress = null }: SandboxEnd,
 ): Promise<Ended<Sandbox[]>> {
   const ended: Sandbox[] = [];
   let isAnnounced = false;
@@ -177,6 +180,11 @@ export async function endSandboxes(
       await trx
         .insertInto("sandbox_usage")
         .values({ sandbox_seq: seq, samples: encodeUsage(usage) })
+        .execute();
+    if (egress !== null)
+      await trx
+        .insertInto("sandbox_egress")
+        .values({ sandbox_seq: seq, body: JSON.stringify(egress) })
         .execute();
     isAnnounced = (await endRunning(trx, row, () => LOST, endedAtMs)) || isAnnounced;
     isAnnounced = (await announceSandbox(trx, sandbox, endedAtMs)) || isAnnounced;
@@ -237,7 +245,10 @@ export async function takeOverSandbox(
     .selectFrom("executions")
     .select([
       "number",
-      sql<number>`coalesce(length(stdout), 0) + coalesce(length(stderr), 0) + length(request)`.as("bytes"),
+      // The names of hosts have only ASCII, so characters are bytes.
+      sql<number>`coalesce(length(stdout), 0) + coalesce(length(stderr), 0) + coalesce(length(egress), 0) + length(request)`.as(
+        "bytes",
+      ),
     ])
     .where("sandbox_seq", "=", row.seq)
     .orderBy("completed_at")
@@ -247,6 +258,7 @@ export async function takeOverSandbox(
     value: {
       sandbox: toSandbox(row),
       quota: toQuota(tier),
+      leased: { up: row.leased_up, down: row.leased_down },
       executions: executions.map(({ number, bytes }) => ({ number, bytes: Number(bytes) })),
     },
     notifications: isAnnounced ? [{ kind: "deliveries" }, { kind: "sandbox", id }] : [{ kind: "sandbox", id }],
@@ -397,8 +409,8 @@ async function announceExecution(trx: Trx, seq: Seq, number: number): Promise<bo
     .where("number", "=", number)
     .executeTakeFirstOrThrow();
   if (row.completed_at === null) throw new Error("an execution that runs has no message");
-  // Without output, of which a server can have much: the record has it.
-  const { output: _, ...data } = toExecutionRecord(toExecution(sandbox, row));
+  // Without output and egress, of which a server can have much: the record has them.
+  const { output: _, egress: __, ...data } = toExecutionRecord(toExecution(sandbox, row));
   const id = `${sandbox.id}.${number}`;
   return await announce(trx, "execution.completed", id, sandbox.project_id, data, row.completed_at);
 }

@@ -1,3 +1,5 @@
+import type { EgressRecord } from "../../domain/egress/egress-record.ts";
+import { fromNetworkJson, hasNetwork, toNetworkJson, type VersionedPolicy } from "../../domain/egress/policy.ts";
 import type { Execution, ExecutionKind, ExecutionStatus } from "../../domain/sandboxes/execution.ts";
 import {
   diskOf,
@@ -34,6 +36,8 @@ export const SANDBOX_COLUMNS = [
   "on_timeout",
   "last_snapshot",
   "last_snapshot_error",
+  "network",
+  "network_version",
 ] as const satisfies readonly (keyof Row<"sandboxes">)[];
 
 export type SandboxRow = Pick<Row<"sandboxes">, (typeof SANDBOX_COLUMNS)[number]>;
@@ -57,8 +61,23 @@ export function toSandbox(row: SandboxRow): Sandbox {
     evidence: row.evidence === null ? null : (JSON.parse(row.evidence) as SandboxEvidence),
     from: row.from_snapshot,
     onTimeout: row.on_timeout as OnTimeout,
+    network: toNetwork(row),
     lastSnapshotId: row.last_snapshot,
     lastSnapshotError: row.last_snapshot_error,
+  };
+}
+
+/** Its policy; "none" for a sandbox without a network, whose column is null. */
+export function toNetwork(row: Pick<Row<"sandboxes">, "network" | "network_version">): VersionedPolicy {
+  const network = row.network === null ? "none" : fromNetworkJson(JSON.parse(row.network));
+  return { version: row.network_version, network };
+}
+
+/** The columns of a network policy. */
+export function fromNetwork(network: VersionedPolicy) {
+  return {
+    network: hasNetwork(network) ? JSON.stringify(toNetworkJson(network.network)) : null,
+    network_version: network.version,
   };
 }
 
@@ -89,6 +108,7 @@ export function fromSandbox(sandbox: Sandbox) {
     evidence: sandbox.evidence === null ? null : JSON.stringify(sandbox.evidence),
     from_snapshot: sandbox.from,
     on_timeout: sandbox.onTimeout,
+    ...fromNetwork(sandbox.network),
     last_snapshot: sandbox.lastSnapshotId,
     last_snapshot_error: sandbox.lastSnapshotError,
   };
@@ -132,14 +152,22 @@ export function fromExecution(execution: Execution) {
 }
 
 /** The columns that the end of an execution sets. */
-export function endOfExecution({ status, outcome, completedAtMs, processesLeft }: Execution) {
+export function endOfExecution({ status, outcome, completedAtMs, processesLeft, egress }: Execution) {
   if (!outcome) throw new Error("an execution ended without an outcome");
   const { compile_output: _, ...columns } = fromOutcome(outcome);
   const { verdict, cause } = outcome.result;
-  return { status, verdict, cause, completed_at: completedAtMs, processes_left: processesLeft, ...columns };
+  return {
+    status,
+    verdict,
+    cause,
+    completed_at: completedAtMs,
+    processes_left: processesLeft,
+    egress: egress === null ? null : JSON.stringify(egress),
+    ...columns,
+  };
 }
 
-/** All columns of an execution but its output. */
+/** All columns of an execution but its output and its egress, of which programs can have written much. */
 export const EXECUTION_COLUMNS = [
   "executions.number",
   "executions.key_id",
@@ -152,15 +180,15 @@ export const EXECUTION_COLUMNS = [
   "body",
 ] as const;
 
-type ExecutionRow = Omit<Row<"executions">, "sandbox_seq" | "stdout" | "stderr" | "verdict" | "cause"> &
-  Partial<Pick<Row<"executions">, "stdout" | "stderr">>;
+type ExecutionRow = Omit<Row<"executions">, "sandbox_seq" | "stdout" | "stderr" | "egress" | "verdict" | "cause"> &
+  Partial<Pick<Row<"executions">, "stdout" | "stderr" | "egress">>;
 
-/** @param row without its output, if that was not read. */
+/** @param row without its output and its egress, if these were not read. */
 export function toExecution(
   sandbox: Pick<Row<"sandboxes">, "id" | "account_id" | "project_id">,
   row: ExecutionRow,
 ): Execution {
-  const { stdout = null, stderr = null, body } = row;
+  const { stdout = null, stderr = null, egress = null, body } = row;
   const { isUnawaited: _, ...request } = JSON.parse(row.request) as StoredColumn;
   return {
     ...request,
@@ -175,5 +203,6 @@ export function toExecution(
     completedAtMs: row.completed_at,
     outcome: body === null ? null : toOutcome({ body, stdout, stderr }),
     processesLeft: row.processes_left,
+    egress: egress === null ? null : (JSON.parse(egress) as EgressRecord),
   };
 }

@@ -1,4 +1,6 @@
 import { type Kysely, sql, type Transaction } from "kysely";
+import type { SandboxEgressRecord } from "../../domain/egress/egress-record.ts";
+import { hasNetwork, type NetworkPolicy, toNetworkJson } from "../../domain/egress/policy.ts";
 import type { Execution } from "../../domain/sandboxes/execution.ts";
 import { SANDBOX_FEATURES, type Sandbox, type SandboxEndReason } from "../../domain/sandboxes/sandbox.ts";
 import { decodeUsage, type UsageSample } from "../../domain/sandboxes/usage.ts";
@@ -7,6 +9,7 @@ import type { Database } from "../database/database.ts";
 import type { Notifier } from "../database/notifier.ts";
 import type { Schema } from "../database/schema.ts";
 import type { AddToGroup, Transactions } from "../database/transactions.ts";
+import { lockEgress, whyBeyondBound } from "../egress/bounds.ts";
 import { OPERATIONS } from "../operations.ts";
 import type { ReserveMemory } from "../submissions/types.ts";
 import {
@@ -29,6 +32,7 @@ import type {
   ExecutionBegun,
   ExecutionPage,
   LeftSandbox,
+  NetworkReplaced,
   NewSandboxRow,
   RenewedSandbox,
   SandboxEnd,
@@ -112,6 +116,7 @@ export function sandboxStore(
         .innerJoin("accounts", "accounts.id", "sandboxes.account_id")
         .leftJoin("snapshots", "snapshots.id", "sandboxes.from_snapshot")
         .select(["sandboxes.seq", "sandboxes.id", "sandboxes.account_id", "limits"])
+        .select((eb) => eb("network", "is not", null).as("has_network"))
         .select((eb) =>
           eb
             .selectFrom("sandboxes as others")
@@ -141,7 +146,8 @@ export function sandboxStore(
         queues.splice(queues.indexOf(next), 1);
         next.owner.underWay++;
         const { id, account_id: accountId } = next.row;
-        ordered.push({ id, accountId, limits: toLimits(next.row) });
+        // SQLite has no type for truth.
+        ordered.push({ id, accountId, limits: toLimits(next.row), hasNetwork: Boolean(next.row.has_network) });
       }
       return ordered;
     },
@@ -238,6 +244,41 @@ export function sandboxStore(
       return isFlushed || !abilities.oneWriter ? transactions.run(work) : transactions.runUnflushed(work);
     },
 
+    /**
+     * Replaces the network policy of a sandbox, which then has the next version. The policy must be within the network bound at this moment: a change
+     * of the bound comes either before it, or narrows it.
+     */
+    replaceNetwork(id: string, worker: string, policy: NetworkPolicy): Promise<NetworkReplaced> {
+      return transactions.run(async (trx): Promise<NetworkReplaced> => {
+        const own = trx
+          .selectFrom("sandboxes")
+          .selectAll()
+          .where("id", "=", id)
+          .where("worker_id", "=", worker)
+          .where("ended_at", "is", null);
+        const owner = await own.executeTakeFirst();
+        if (!owner) return { kind: "lost" };
+        const sandbox = toSandbox(owner);
+        if (!hasNetwork(sandbox.network))
+          return policy === "none" ? { kind: "replaced", sandbox } : { kind: "without" };
+        await lockEgress(trx, abilities, owner.account_id);
+        const reason = await whyBeyondBound(trx, sandbox, policy);
+        if (reason !== null) return { kind: "network", reason };
+        const row = await trx
+          .updateTable("sandboxes")
+          .set((eb) => ({
+            network: JSON.stringify(toNetworkJson(policy)),
+            network_version: eb("network_version", "+", 1),
+          }))
+          .where("id", "=", id)
+          .where("worker_id", "=", worker)
+          .where("ended_at", "is", null)
+          .returningAll()
+          .executeTakeFirst();
+        return row ? { kind: "replaced", sandbox: toSandbox(row) } : { kind: "lost" };
+      });
+    },
+
     /** Ends a sandbox, with executions that still run. @returns as `update`. */
     end(id: string, worker: string, end: SandboxEnd): Promise<Sandbox | null> {
       return ended(async (trx) => {
@@ -268,7 +309,7 @@ export function sandboxStore(
           .selectFrom("sandboxes")
           .innerJoin("accounts", "accounts.id", "sandboxes.account_id")
           .innerJoin("tiers", "tiers.name", "accounts.tier")
-          .select(["sandboxes.id", "sandboxes.account_id", "suspended_at", ...QUOTA_COLUMNS])
+          .select(["sandboxes.id", "sandboxes.account_id", "suspended_at", "network_version", ...QUOTA_COLUMNS])
           .where("worker_id", "=", worker)
           .where("ended_at", "is", null)
           .execute();
@@ -277,6 +318,7 @@ export function sandboxStore(
           accountId: row.account_id,
           isSuspended: row.suspended_at !== null,
           quota: toQuota(row),
+          networkVersion: row.network_version,
         }));
       });
     },
@@ -390,6 +432,18 @@ export function sandboxStore(
       return row ? decodeUsage(row.samples) : [];
     },
 
+    /** What a sandbox that has ended reached over the network; null if it had no network, or nothing is known. */
+    async egress(id: string, accountId: string): Promise<SandboxEgressRecord | null> {
+      const row = await db
+        .selectFrom("sandbox_egress")
+        .innerJoin("sandboxes", "sandboxes.seq", "sandbox_egress.sandbox_seq")
+        .select("body")
+        .where("sandboxes.id", "=", id)
+        .where("sandboxes.account_id", "=", accountId)
+        .executeTakeFirst();
+      return row ? (JSON.parse(row.body) as SandboxEgressRecord) : null;
+    },
+
     async list(accountId: string, which: SandboxList): Promise<SandboxPage> {
       const { state, metadata = {}, before, max } = which;
       const wanted = Object.entries(metadata);
@@ -410,13 +464,14 @@ export function sandboxStore(
         const rows = await query.execute();
         read += rows.length;
         for (const row of rows) {
-          const sandbox = toSandbox(row);
-          if (!wanted.every(([name, value]) => sandbox.metadata[name] === value)) {
+          const { metadata: pairs } = row;
+          const has = wanted.length > 0 ? (JSON.parse(pairs) as Record<string, string>) : {};
+          if (!wanted.every(([name, value]) => has[name] === value)) {
             at = row.seq;
             continue;
           }
           if (found.length === max) return { sandboxes: found, next: at };
-          found.push(sandbox);
+          found.push(toSandbox(row));
           at = row.seq;
         }
         if (rows.length < atOnce) return { sandboxes: found, next: null };
@@ -424,7 +479,7 @@ export function sandboxStore(
       return { sandboxes: found, next: at };
     },
 
-    /** Executions of a sandbox, newest first, without outputs. @param before a number; only lower ones are read. @returns null if the account has no such sandbox. */
+    /** Executions of a sandbox, newest first, without outputs and egress. @param before a number; only lower ones are read. @returns null if the account has no such sandbox. */
     async executions(
       id: string,
       accountId: string,
@@ -444,18 +499,22 @@ export function sandboxStore(
       return { executions, next: rows.length > max ? (executions.at(-1)?.number ?? null) : null };
     },
 
-    /** @param admit awaited with the size of the output before that is read. @returns null if the account has no such execution. */
+    /** @param admit awaited with the size of the output and the egress before these are read. @returns null if the account has no such execution. */
     async execution(id: string, accountId: string, number: number, admit?: ReserveMemory): Promise<Execution | null> {
       if (number > MAX_NUMBER) return null;
       const sandbox = await sandboxRow(db, id, accountId);
       if (!sandbox) return null;
       const found = db.selectFrom("executions").where("sandbox_seq", "=", sandbox.seq).where("number", "=", number);
-      const bytes = sql<number | null>`length(stdout) + length(stderr)`.as("bytes");
-      const row = await found.select([...EXECUTION_COLUMNS, bytes]).executeTakeFirst();
+      const bytes =
+        sql<number>`coalesce(length(stdout), 0) + coalesce(length(stderr), 0) + coalesce(length(egress), 0)`.as(
+          "bytes",
+        );
+      const hasMore = sql<number | null>`coalesce(length(stdout), length(stderr), length(egress))`.as("has_more");
+      const row = await found.select([...EXECUTION_COLUMNS, bytes, hasMore]).executeTakeFirst();
       if (!row) return null;
-      if (row.bytes === null) return toExecution(sandbox, row);
-      await admit?.(row.bytes);
-      const output = await found.select(["stdout", "stderr"]).executeTakeFirst();
+      if (row.has_more === null) return toExecution(sandbox, row);
+      await admit?.(Number(row.bytes));
+      const output = await found.select(["stdout", "stderr", "egress"]).executeTakeFirst();
       return output ? toExecution(sandbox, { ...row, ...output }) : null;
     },
   };

@@ -1,3 +1,4 @@
+import type { SandboxEgressRecord } from "../../domain/egress/egress-record.ts";
 import type { Execution } from "../../domain/sandboxes/execution.ts";
 import type { Sandbox, SandboxEndReason, SandboxEvidence, SandboxState } from "../../domain/sandboxes/sandbox.ts";
 import type { UsageSample } from "../../domain/sandboxes/usage.ts";
@@ -30,6 +31,8 @@ export type Created =
   | { readonly kind: "duplicate"; readonly sandbox: Sandbox }
   | { readonly kind: "conflict" }
   | { readonly kind: "quota"; readonly what: "sandboxes" | "memory" | "disks"; readonly most: number }
+  /** Its policy is not within the network bound of the project or account. `reason`: which part of it, in words. */
+  | { readonly kind: "network"; readonly reason: string }
   /** `onlyKnown` is set, and there is no sandbox with the key. */
   | { readonly kind: "unknown" }
   | { readonly kind: "revoked" }
@@ -71,7 +74,9 @@ export interface Takeover {
 export interface TakenOver {
   readonly sandbox: Sandbox;
   readonly quota: SandboxQuota;
-  /** The stored executions, which have all ended, in the order of their ends. `bytes`: of output and request. */
+  /** The bytes that earlier processes leased of its budgets, and did not give back. They count as used. */
+  readonly leased: { readonly up: number; readonly down: number };
+  /** The stored executions, which have all ended, in the order of their ends. `bytes`: of output, egress and request. */
   readonly executions: readonly { readonly number: number; readonly bytes: number }[];
 }
 
@@ -87,10 +92,22 @@ export interface SandboxEnd {
   readonly drop?: readonly number[];
   /** What it has used; by default, nothing is known. */
   readonly usage?: readonly UsageSample[];
+  /** What it has reached over the network; by default, nothing is known. */
+  readonly egress?: SandboxEgressRecord | null;
 }
 
+/** What became of a new network policy of a sandbox. */
+export type NetworkReplaced =
+  | { readonly kind: "replaced"; readonly sandbox: Sandbox }
+  /** It is not within the network bound of the project or account. `reason`: which part of it, in words. */
+  | { readonly kind: "network"; readonly reason: string }
+  /** The sandbox was created without a network. */
+  | { readonly kind: "without" }
+  /** It has ended, or another worker has it. */
+  | { readonly kind: "lost" };
+
 /** A sandbox that waits for a process that claims it. */
-export type WaitingSandbox = Pick<Sandbox, "id" | "accountId" | "limits">;
+export type WaitingSandbox = Pick<Sandbox, "id" | "accountId" | "limits"> & { readonly hasNetwork: boolean };
 
 /** A sandbox that a process has claimed. */
 export interface ClaimedSandbox {
@@ -104,6 +121,8 @@ export interface RenewedSandbox {
   readonly accountId: string;
   readonly isSuspended: boolean;
   readonly quota: SandboxQuota;
+  /** The version of its network policy. A narrowed bound replaces the policy without the worker. */
+  readonly networkVersion: number;
 }
 
 /**

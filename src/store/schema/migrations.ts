@@ -35,6 +35,7 @@ import { links } from "./migrations/0030-links.ts";
 import { sandboxUsage } from "./migrations/0031-sandbox-usage.ts";
 import { sandboxDisks } from "./migrations/0032-sandbox-disks.ts";
 import { sandboxNeeds } from "./migrations/0033-sandbox-needs.ts";
+import { egress } from "./migrations/0034-egress.ts";
 
 export type Migration = (trx: Transaction<Schema>, abilities: Abilities) => Promise<void>;
 
@@ -73,4 +74,5 @@ export const MIGRATIONS: readonly Migration[] = [
   sandboxUsage,
   sandboxDisks,
   sandboxNeeds,
+  egress,
 ];

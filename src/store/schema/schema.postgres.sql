@@ -111,6 +111,27 @@ CREATE INDEX deliveries_pending_replays ON deliveries USING btree (endpoint_id) 
 CREATE INDEX deliveries_submission ON deliveries USING btree (submission_seq);
 CREATE INDEX deliveries_tests ON deliveries USING btree (ended_at) WHERE (submission_seq IS NULL);
 CREATE INDEX deliveries_waiting ON deliveries USING btree (endpoint_id, next_at, seq) WHERE (state = 'pending'::text);
+create table egress_days (
+  owner_id text not null,
+  day text not null,
+  bytes_up bigint not null,
+  bytes_down bigint not null,
+  constraint egress_days_pk PRIMARY KEY (owner_id, day)
+);
+CREATE INDEX egress_days_day ON egress_days USING btree (day);
+create table egress_hosts (
+  account_id text not null,
+  day text not null,
+  project_id text not null,
+  name text not null,
+  decision text not null,
+  connections bigint not null,
+  bytes_up bigint not null,
+  bytes_down bigint not null,
+  constraint egress_hosts_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint egress_hosts_pk PRIMARY KEY (account_id, day, project_id, name, decision)
+);
+CREATE INDEX egress_hosts_day ON egress_hosts USING btree (day);
 create table endpoints (
   id text not null,
   project_id text not null,
@@ -144,6 +165,7 @@ create table executions (
   body text,
   stdout bytea,
   stderr bytea,
+  egress text,
   constraint executions_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
   constraint executions_sandbox_seq_fkey FOREIGN KEY (sandbox_seq) REFERENCES sandboxes(seq) ON DELETE CASCADE,
   constraint executions_pk PRIMARY KEY (sandbox_seq, number)
@@ -295,6 +317,7 @@ create table links (
   announced_at bigint not null,
   lease_until bigint not null,
   disk_bytes bigint not null default 0,
+  network integer not null default 0,
   constraint links_pkey PRIMARY KEY (id)
 );
 create table live_input (
@@ -325,6 +348,20 @@ create table members (
   constraint members_pk PRIMARY KEY (person_id, account_id)
 );
 CREATE INDEX members_account ON members USING btree (account_id);
+create table network_bounds (
+  owner_id text not null,
+  account_id text not null,
+  project_id text,
+  version integer not null,
+  policy text not null,
+  up_per_day bigint,
+  down_per_day bigint,
+  changed_at bigint not null,
+  constraint network_bounds_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint network_bounds_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id),
+  constraint network_bounds_pkey PRIMARY KEY (owner_id)
+);
+CREATE INDEX network_bounds_account ON network_bounds USING btree (account_id);
 create table outcomes (
   submission_seq bigint not null,
   stdout bytea,
@@ -425,6 +462,12 @@ create table samples (
   constraint samples_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
   constraint samples_pkey PRIMARY KEY (submission_seq)
 );
+create table sandbox_egress (
+  sandbox_seq bigint not null,
+  body text not null,
+  constraint sandbox_egress_sandbox_seq_fkey FOREIGN KEY (sandbox_seq) REFERENCES sandboxes(seq) ON DELETE CASCADE,
+  constraint sandbox_egress_pkey PRIMARY KEY (sandbox_seq)
+);
 create table sandbox_usage (
   sandbox_seq bigint not null,
   samples text not null,
@@ -462,6 +505,10 @@ create table sandboxes (
   service_id text,
   disk_bytes bigint not null default 0,
   needs integer not null default 0,
+  network text,
+  network_version integer not null default 1,
+  leased_up bigint not null default 0,
+  leased_down bigint not null default 0,
   constraint sandboxes_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint sandboxes_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
   constraint sandboxes_project_id_fkey FOREIGN KEY (project_id) REFERENCES projects(id),

@@ -94,6 +94,26 @@ CREATE INDEX deliveries_pending_replays on deliveries (endpoint_id)
 CREATE INDEX "deliveries_submission" on "deliveries" ("submission_seq");
 CREATE INDEX deliveries_tests on deliveries (ended_at) where submission_seq is null;
 CREATE INDEX deliveries_waiting on deliveries (endpoint_id, next_at, seq) where state = 'pending';
+CREATE TABLE "egress_days" (
+  "owner_id" text not null,
+  "day" text not null,
+  "bytes_up" bigint not null,
+  "bytes_down" bigint not null,
+  constraint "egress_days_pk" primary key ("owner_id", "day")
+);
+CREATE INDEX "egress_days_day" on "egress_days" ("day");
+CREATE TABLE "egress_hosts" (
+  "account_id" text not null references "accounts" ("id"),
+  "day" text not null,
+  "project_id" text not null,
+  "name" text not null,
+  "decision" text not null,
+  "connections" bigint not null,
+  "bytes_up" bigint not null,
+  "bytes_down" bigint not null,
+  constraint "egress_hosts_pk" primary key ("account_id", "day", "project_id", "name", "decision")
+);
+CREATE INDEX "egress_hosts_day" on "egress_hosts" ("day");
 CREATE TABLE "endpoints" (
   "id" text primary key,
   "project_id" text not null references "projects" ("id"),
@@ -124,6 +144,7 @@ CREATE TABLE "executions" (
   "body" text,
   "stdout" blob,
   "stderr" blob,
+  "egress" text,
   constraint "executions_pk" primary key ("sandbox_seq", "number")
 );
 CREATE INDEX executions_running on executions (sandbox_seq) where completed_at is null;
@@ -265,7 +286,8 @@ CREATE TABLE "links" (
   "snapshot_store" text,
   "announced_at" bigint not null,
   "lease_until" bigint not null,
-  "disk_bytes" bigint default 0 not null
+  "disk_bytes" bigint default 0 not null,
+  "network" integer default 0 not null
 );
 CREATE TABLE "live_input" (
   "submission_seq" bigint not null references "submissions" ("seq") on delete cascade,
@@ -290,6 +312,17 @@ CREATE TABLE "members" (
   constraint "members_pk" primary key ("person_id", "account_id")
 );
 CREATE INDEX "members_account" on "members" ("account_id");
+CREATE TABLE "network_bounds" (
+  "owner_id" text primary key,
+  "account_id" text not null references "accounts" ("id"),
+  "project_id" text references "projects" ("id"),
+  "version" integer not null,
+  "policy" text not null,
+  "up_per_day" bigint,
+  "down_per_day" bigint,
+  "changed_at" bigint not null
+);
+CREATE INDEX "network_bounds_account" on "network_bounds" ("account_id");
 CREATE TABLE "outcomes" (
   "submission_seq" bigint primary key references "submissions" ("seq") on delete cascade,
   "stdout" blob,
@@ -371,6 +404,10 @@ CREATE TABLE "samples" (
   "submission_seq" bigint primary key references "submissions" ("seq") on delete cascade,
   "body" text not null
 );
+CREATE TABLE "sandbox_egress" (
+  "sandbox_seq" bigint primary key references "sandboxes" ("seq") on delete cascade,
+  "body" text not null
+);
 CREATE TABLE "sandbox_usage" (
   "sandbox_seq" bigint primary key references "sandboxes" ("seq") on delete cascade,
   "samples" text not null
@@ -406,6 +443,10 @@ CREATE TABLE "sandboxes" (
   "service_id" text,
   "disk_bytes" bigint default 0 not null,
   "needs" integer default 0 not null,
+  "network" text,
+  "network_version" integer default 1 not null,
+  "leased_up" bigint default 0 not null,
+  "leased_down" bigint default 0 not null,
   constraint "sandboxes_idempotency" unique ("account_id", "idempotency_key")
 );
 CREATE INDEX "sandboxes_account" on "sandboxes" ("account_id", "seq");

@@ -1,5 +1,6 @@
 import { sql, type Transaction } from "kysely";
 import type { AuditActor } from "../../domain/audit.ts";
+import { dayOf } from "../../domain/egress/bound.ts";
 import { addAuditEntry } from "../audit/audit.ts";
 import type { Database } from "../database/database.ts";
 import type { Schema } from "../database/schema.ts";
@@ -69,8 +70,8 @@ export function retentionStore({ db, abilities }: Database, transactions: Transa
 
     /**
      * Deletes what an account has, unless it ended or was changed after `endedBeforeMs`: up to `max` ended submissions, sandboxes, snapshots and
-     * problems, a few judgements, whose runs the following calls delete, and a part of a version that nothing uses. Results with
-     * pending deliveries are deleted too.
+     * problems, a few judgements, whose runs the following calls delete, a part of a version that nothing uses, and counts of hosts that sandboxes
+     * have reached. Results with pending deliveries are deleted too.
      * @returns the number of deleted records; 0 if nothing is left to delete.
      */
     erase(accountId: string, endedBeforeMs: number, max: number): Promise<number> {
@@ -108,7 +109,9 @@ export function retentionStore({ db, abilities }: Database, transactions: Transa
           .where("written_until", "is", null)
           .limit(max);
         const taken = await trx.deleteFrom("snapshots").where("seq", "in", snapshots).executeTakeFirst();
-        return (await remove(trx, await theirs.execute())) + deleted + sandboxes + Number(taken.numDeletedRows);
+        const hosts = await removeHosts(trx, { accountId, beforeMs: endedBeforeMs, max });
+        const removed = (await remove(trx, await theirs.execute())) + deleted + sandboxes + hosts;
+        return removed + Number(taken.numDeletedRows);
       });
     },
 
@@ -203,6 +206,19 @@ async function removeSandboxes(
     deleted++;
   }
   return deleted;
+}
+
+/** Deletes up to `max` counts of the hosts that sandboxes of an account have reached until this day. @returns their number. */
+async function removeHosts(
+  trx: Transaction<Schema>,
+  { accountId, beforeMs, max }: { readonly accountId: string; readonly beforeMs: number; readonly max: number },
+): Promise<number> {
+  const key = sql.join(["account_id", "day", "project_id", "name", "decision"].map((column) => sql.ref(column)));
+  const { numAffectedRows = 0n } = await sql`
+    delete from egress_hosts where (${key}) in (
+      select ${key} from egress_hosts where account_id = ${accountId} and day <= ${dayOf(beforeMs)} limit ${max}
+    )`.execute(trx);
+  return Number(numAffectedRows);
 }
 
 /** Deletes ended deliveries of messages that belong to no submission or judgement: tests, and those of sandboxes. @returns their number. */

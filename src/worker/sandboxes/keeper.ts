@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { type Meter, secondsSince } from "../../domain/meter.ts";
 import { FileError } from "../../domain/sandboxes/files.ts";
-import { beyondCapacity, type SandboxHandle, type SandboxHost } from "../../domain/sandboxes/host.ts";
+import { beyondCapacity, needsOf, type SandboxHandle, type SandboxHost } from "../../domain/sandboxes/host.ts";
 import {
   diskOf,
   newSandbox,
@@ -173,7 +173,7 @@ export class SandboxKeeper implements SandboxHost {
 
   async #create(request: SandboxRequest, caller: Caller, idempotencyKey: string | null): Promise<Sandbox> {
     if (this.#isStopping) throw new SandboxRefused("sandboxesOff");
-    const refusal = beyondCapacity(request.limits, this.capacity);
+    const refusal = beyondCapacity(needsOf(request), this.capacity);
     if (refusal) throw refusal;
     const { store, worker, leaseMs, meter } = this.#options;
     const startedAt = performance.now();
@@ -289,8 +289,8 @@ export class SandboxKeeper implements SandboxHost {
   async claim(services: readonly string[]): Promise<void> {
     const { store, worker, leaseMs } = this.#options;
     if (this.#isStopping || services.length === 0) return;
-    for (const { id, accountId, limits } of await store.sandboxes.waiting(services, this.snapshotStore)) {
-      if (beyondCapacity(limits, this.capacity)) continue;
+    for (const { id, accountId, limits, hasNetwork } of await store.sandboxes.waiting(services, this.snapshotStore)) {
+      if (beyondCapacity({ limits, hasNetwork }, this.capacity)) continue;
       const release = this.#isStopping ? undefined : this.#reserve(accountId, limits);
       if (!release) continue; // another account, or one that needs less memory, can have room
       // Known before the claim is: the service can hear of it, and ask, before the answer of the database arrives here.
@@ -436,6 +436,8 @@ export class SandboxKeeper implements SandboxHost {
         throw new SandboxRefused("idempotencyConflict");
       case "quota":
         throw new SandboxRefused("sandboxQuota", { what: created.what, most: created.most });
+      case "network":
+        throw new SandboxRefused("networkForbidden", { reason: created.reason });
       case "revoked":
         throw new SandboxRefused("keyRevoked");
       case "suspended":

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { egressBytes, type SandboxEgressRecord } from "../../domain/egress/egress-record.ts";
+import type { NetworkPolicy } from "../../domain/egress/policy.ts";
 import type { Language } from "../../domain/language.ts";
 import { type Meter, secondsSince } from "../../domain/meter.ts";
 import type { TeardownReport } from "../../domain/report.ts";
@@ -352,6 +354,16 @@ export class LivingSandbox implements SandboxHandle {
     return this.#change(() => this.#update(change));
   }
 
+  /** No sandbox of this process has a network: `capacity.network` of its keeper is false. */
+  async replaceNetwork(policy: NetworkPolicy): Promise<Sandbox> {
+    if (policy !== "none") throw new SandboxRefused("sandboxWithoutNetwork");
+    return this.#sandbox;
+  }
+
+  async egress(): Promise<SandboxEgressRecord | null> {
+    return null;
+  }
+
   end(): Promise<Sandbox> {
     if (this.#isLeaving && !this.#ending) return Promise.reject(new SandboxRefused("sandboxMoving"));
     return this.endFor("client");
@@ -575,8 +587,9 @@ export class LivingSandbox implements SandboxHandle {
   async #storeEnd(ended: Execution, outputBytes: number): Promise<void> {
     const { store, log } = this.#options;
     try {
-      const { argv, shell, cwd } = ended;
-      const bytes = outputBytes + Buffer.byteLength(JSON.stringify([argv, shell, cwd])) + ROW_BYTES;
+      const { argv, shell, cwd, egress } = ended;
+      const bytes =
+        outputBytes + egressBytes(egress) + Buffer.byteLength(JSON.stringify([argv, shell, cwd])) + ROW_BYTES;
       this.#stored.push({ number: ended.number, bytes });
       this.#storedBytes += bytes;
       const end = { execution: ended, drop: this.#drop(STORED_BYTES.living) };

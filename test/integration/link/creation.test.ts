@@ -88,7 +88,7 @@ for (const direction of DIRECTIONS)
     const worker = await startWorker(t, await another(), { id: "worker", direction });
     const { link, sandboxes } = await startServiceLink(t, direction, { store });
     await untilBoth(link, worker);
-    assert.deepEqual(sandboxes.capacity, { sandboxes: 8, memoryBytes: 2 ** 33, cpus: 2, diskBytes: 0 });
+    assert.deepEqual(sandboxes.capacity, { sandboxes: 8, memoryBytes: 2 ** 33, cpus: 2, diskBytes: 0, network: false });
     const created = await sandboxes.create(sandboxRequest({ env: { SECRET: "hidden" } }), callerOf(key), "first");
     assert.deepEqual([created.state, created.worker], ["running", "worker"]);
     const handle = await sandboxes.find(created.id, key.accountId);
@@ -117,7 +117,7 @@ test("a request that no process has room for ends with its row, and its idempote
   const key = await addKey(store, "one");
   const worker = await startWorker(t, await another(), {
     id: "worker",
-    capacity: { sandboxes: 1, memoryBytes: 4096 * MIB, cpus: 2, diskBytes: 0 },
+    capacity: { sandboxes: 1, memoryBytes: 4096 * MIB, cpus: 2, diskBytes: 0, network: false },
   });
   const { link, sandboxes } = await startServiceLink(t, "dialled", { store, waitMs: 300 });
   await untilBoth(link, worker);
@@ -142,7 +142,7 @@ test("a sandbox that waits is claimed when there is room, first for the account 
   const [one, two, three] = [await addKey(store, "one"), await addKey(store, "two"), await addKey(store, "three")];
   const worker = await startWorker(t, await another(), {
     id: "worker",
-    capacity: { sandboxes: 2, memoryBytes: 4096 * MIB, cpus: 2, diskBytes: 0 },
+    capacity: { sandboxes: 2, memoryBytes: 4096 * MIB, cpus: 2, diskBytes: 0, network: false },
   });
   const { link, sandboxes } = await startServiceLink(t, "dialled", { store });
   await untilBoth(link, worker);
@@ -213,14 +213,14 @@ test("a service that has no room itself asks others, and takes what waits when i
   const workerStore = await another();
   const worker = await startWorker(t, workerStore, {
     id: "worker",
-    capacity: { sandboxes: 1, memoryBytes: 4096 * MIB, cpus: 2, diskBytes: 0 },
+    capacity: { sandboxes: 1, memoryBytes: 4096 * MIB, cpus: 2, diskBytes: 0, network: false },
   });
   const engine = new MemoryEngine(program);
   const keeper = newKeeper({
     engine,
     store,
     worker: "service",
-    capacity: { sandboxes: 1, memoryBytes: 4096 * MIB, cpus: 2, diskBytes: 0 },
+    capacity: { sandboxes: 1, memoryBytes: 4096 * MIB, cpus: 2, diskBytes: 0, network: false },
   });
   t.after(() => keeper.stop());
   const { link, sandboxes } = await startServiceLink(t, "dialled", {

@@ -39,7 +39,7 @@ async function announced(
   identity: LinkIdentity,
   { id = randomUUID() as string, address = null as string | null, isService = false, sandboxes = 0 } = {},
 ): Promise<string> {
-  const capacity = sandboxes > 0 ? { sandboxes, memoryBytes: 2 ** 33, cpus: 2, diskBytes: 0 } : null;
+  const capacity = sandboxes > 0 ? { sandboxes, memoryBytes: 2 ** 33, cpus: 2, diskBytes: 0, network: false } : null;
   const { fingerprint } = identity;
   await store.links.announce({ id, fingerprint, address, isService, capacity, snapshotStore: null }, LEASE_MS);
   return id;

@@ -187,7 +187,7 @@ onEachDatabase((open) => {
   test("an idempotency key returns its sandbox, also while its box is made and when there is no room", async (t) => {
     const { create, keeper } = await started(t, {
       open,
-      capacity: { sandboxes: 1, memoryBytes: 512 * MIB, cpus: 2, diskBytes: 0 },
+      capacity: { sandboxes: 1, memoryBytes: 512 * MIB, cpus: 2, diskBytes: 0, network: false },
     });
     const id = randomUUID();
     const all = await Promise.all([create({}, id), create({}, id).catch((error: unknown) => error)]);
@@ -353,7 +353,7 @@ onEachDatabase((open) => {
       engine,
       store,
       worker: "next",
-      capacity: { sandboxes: 8, memoryBytes: 4096 * MIB, cpus: 1, diskBytes: 0 },
+      capacity: { sandboxes: 8, memoryBytes: 4096 * MIB, cpus: 1, diskBytes: 0, network: false },
     });
     await next.takeOver();
     assert.deepEqual([next.counts().held.sandboxes, next.counts().held.memoryBytes], [2, 1024 * MIB]);
@@ -432,7 +432,7 @@ onEachDatabase((open) => {
         store,
         worker: "a",
         sealer: keySealer(randomBytes(32)),
-        capacity: { sandboxes: 0, memoryBytes: 0, cpus: 1, diskBytes: 0 },
+        capacity: { sandboxes: 0, memoryBytes: 0, cpus: 1, diskBytes: 0, network: false },
       }),
       keeperOf(t, { engine, store, worker: "b" }),
     ];
@@ -662,7 +662,7 @@ test("a program that does not exist fails, and the memory limit of the sandbox i
 
 test("accounts share a full machine, and what an ended sandbox held is free again", async (t) => {
   const { create, keeper, store, handle } = await started(t, {
-    capacity: { sandboxes: 8, memoryBytes: 2048 * MIB, cpus: 2, diskBytes: 0 },
+    capacity: { sandboxes: 8, memoryBytes: 2048 * MIB, cpus: 2, diskBytes: 0, network: false },
   });
   const other = await addKey(store, "two");
   const limits = { ...sandboxRequest().limits, memoryBytes: 512 * MIB };

@@ -1,3 +1,5 @@
+import type { ConnectionRecord, EgressRecord, SandboxEgressRecord } from "../../../src/domain/egress/egress-record.ts";
+import { decide, hasNetwork, type NetworkPolicy } from "../../../src/domain/egress/policy.ts";
 import {
   type Execution,
   type ExecutionRequest,
@@ -29,10 +31,10 @@ const WORKER = "memory";
 
 /**
  * Sandboxes without a machine, for tests of the routes: their state is in the real store, and their programs are a few lines of this
- * file. `echo TEXT` writes and ends; `cat` writes its input; everything else waits for a signal.
+ * file. `echo TEXT` writes and ends; `cat` writes its input; `reach HOST HOST…` connects to hosts and ends; everything else waits for a signal.
  */
 export class MemorySandboxes implements SandboxHost {
-  readonly capacity = { sandboxes: 8, memoryBytes: 8 * 2 ** 30, cpus: 2, diskBytes: 0 };
+  readonly capacity = { sandboxes: 8, memoryBytes: 8 * 2 ** 30, cpus: 2, diskBytes: 0, network: true };
   /** What a call of a handle refuses with, if a test sets it. */
   refuses: SandboxRefused | null = null;
   /** How many requests and readers use a sandbox now. */
@@ -59,6 +61,7 @@ export class MemorySandboxes implements SandboxHost {
     if (created.kind === "duplicate") return created.sandbox;
     if (created.kind === "conflict") throw new SandboxRefused("idempotencyConflict");
     if (created.kind === "quota") throw new SandboxRefused("sandboxQuota", { what: created.what, most: created.most });
+    if (created.kind === "network") throw new SandboxRefused("networkForbidden", { reason: created.reason });
     const evidence = { controls: ["pid_namespace"], controlsMissing: [], teardown: null };
     const running = await sandboxes.update(sandbox.id, WORKER, { state: "running", startedAtMs: Date.now(), evidence });
     if (!running) throw new Error("the sandbox is not stored");
@@ -93,6 +96,8 @@ class MemorySandbox implements SandboxHandle {
   readonly #host: MemorySandboxes;
   readonly #store: Store;
   readonly #executions = new Map<number, MemoryExecution>();
+  /** What the executions that have ended have reached. */
+  readonly #reached: EgressRecord[] = [];
   #number = 0;
 
   constructor(sandbox: Sandbox, host: MemorySandboxes, store: Store) {
@@ -121,9 +126,14 @@ class MemorySandbox implements SandboxHandle {
     const begun = await this.#store.sandboxes.begin(execution, WORKER, options);
     if (begun === "revoked") throw new SandboxRefused("keyRevoked");
     if (begun === "suspended") throw new SandboxRefused("accountSuspended");
-    const running = new MemoryExecution(execution, request, this.#store, isAwaited);
+    const [, hosts] = /^reach ([a-z0-9. -]+)$/.exec(request.shell ?? "") ?? [];
+    const egress = hasNetwork(this.sandbox.network) ? egressOf(this.sandbox, hosts?.split(" ") ?? []) : null;
+    const running = new MemoryExecution(execution, { request, store: this.#store, isAwaited, egress });
     this.#executions.set(execution.number, running);
-    void running.ended.then(() => this.#executions.delete(execution.number));
+    void running.ended.then(() => {
+      this.#executions.delete(execution.number);
+      if (egress) this.#reached.push(egress);
+    });
     return running;
   }
 
@@ -155,9 +165,50 @@ class MemorySandbox implements SandboxHandle {
   resume = () => this.#update({ state: "running" });
   change: SandboxHandle["change"] = (change) => this.#update(change);
 
+  async replaceNetwork(policy: NetworkPolicy): Promise<Sandbox> {
+    const replaced = await this.#store.sandboxes.replaceNetwork(this.sandbox.id, WORKER, policy);
+    if (replaced.kind === "network") throw new SandboxRefused("networkForbidden", { reason: replaced.reason });
+    if (replaced.kind === "without") throw new SandboxRefused("sandboxWithoutNetwork");
+    if (replaced.kind === "lost") throw new Error("the sandbox has ended");
+    this.sandbox = replaced.sandbox;
+    return replaced.sandbox;
+  }
+
+  async egress(): Promise<SandboxEgressRecord | null> {
+    if (!hasNetwork(this.sandbox.network)) return null;
+    const { version: policy_version } = this.sandbox.network;
+    const hosts = this.#reached.flatMap(({ connections }) =>
+      connections.map(({ name, decision, bytes_up, bytes_down }) => ({
+        name,
+        decision,
+        connections: 1,
+        bytes_up,
+        bytes_down,
+      })),
+    );
+    const unattributed = egressOf(this.sandbox, []);
+    const sum = (of: (record: EgressRecord) => number) => this.#reached.reduce((total, one) => total + of(one), 0);
+    return {
+      policy_version,
+      bytes_up: sum((one) => one.bytes_up),
+      bytes_down: sum((one) => one.bytes_down),
+      budget_left: unattributed.budget_left,
+      denied: sum((one) => one.denied),
+      dns: { answered: sum((one) => one.dns.answered), refused: sum((one) => one.dns.refused) },
+      hosts,
+      unattributed,
+    };
+  }
+
   async end(): Promise<Sandbox> {
     await Promise.all([...this.#executions.values()].map((one) => one.kill()));
-    const end = { reason: "client", endedAtMs: Date.now(), evidence: null, usage: await this.usage() } as const;
+    const end = {
+      reason: "client",
+      endedAtMs: Date.now(),
+      evidence: null,
+      usage: await this.usage(),
+      egress: await this.egress(),
+    } as const;
     const ended = await this.#store.sandboxes.end(this.sandbox.id, WORKER, end);
     if (!ended) throw new Error("the sandbox has ended");
     this.sandbox = ended;
@@ -196,12 +247,27 @@ class MemoryExecution implements RunningExecution {
   readonly #isAwaited: boolean;
   readonly #takesInput: boolean;
   readonly #hasTerminal: boolean;
+  readonly #egress: EgressRecord | null;
   readonly #end = Promise.withResolvers<Execution>();
   #stdout = Buffer.alloc(0);
   #isEnding = false;
   #woken = Promise.withResolvers<void>();
 
-  constructor(execution: Execution, request: ExecutionRequest, store: Store, isAwaited: boolean) {
+  constructor(
+    execution: Execution,
+    {
+      request,
+      store,
+      isAwaited,
+      egress,
+    }: {
+      readonly request: ExecutionRequest;
+      readonly store: Store;
+      readonly isAwaited: boolean;
+      readonly egress: EgressRecord | null;
+    },
+  ) {
+    this.#egress = egress;
     this.execution = execution;
     this.ended = this.#end.promise;
     this.#store = store;
@@ -215,7 +281,7 @@ class MemoryExecution implements RunningExecution {
     } else if (shell === "cat") {
       this.#write(request.stdin);
       if (!this.#takesInput) void this.#finish();
-    }
+    } else if (shell.startsWith("reach ")) void this.#finish();
   }
 
   get number(): number {
@@ -238,6 +304,7 @@ class MemoryExecution implements RunningExecution {
       completedAtMs: Date.now(),
       outcome,
       processesLeft: 0,
+      egress: this.#egress,
     };
     await this.#store.sandboxes.endExecution({ execution, drop: [] });
     this.execution = execution;
@@ -291,6 +358,41 @@ class MemoryExecution implements RunningExecution {
   async confirm(): Promise<void> {
     if (this.#isAwaited) await this.#store.sandboxes.confirm(this.execution);
   }
+}
+
+/** What an execution has reached that has connected to port 443 of these hosts, and sent 10 and received 100 bytes where its policy allowed that. */
+function egressOf({ network: { version, network } }: Sandbox, hosts: readonly string[]): EgressRecord {
+  const connections = hosts.map((name): ConnectionRecord => {
+    const decision = decide(network, { name, port: 443 });
+    const { isAllowed } = decision;
+    return {
+      at: new Date(0).toISOString(),
+      name,
+      address: isAllowed ? "203.0.113.7" : "198.18.0.1",
+      port: 443,
+      decision: isAllowed ? "allowed" : "denied",
+      rule: decision.isAllowed ? decision.rule : null,
+      reason: decision.isAllowed ? null : decision.reason,
+      bytes_up: isAllowed ? 10 : 0,
+      bytes_down: isAllowed ? 100 : 0,
+      ended: isAllowed ? "client" : null,
+    };
+  });
+  const allowed = connections.filter(({ decision }) => decision === "allowed").length;
+  const denied = connections.length - allowed;
+  const left = network === "none" ? { up: 0, down: 0 } : { up: network.bytesUp, down: network.bytesDown };
+  return {
+    policy_version: version,
+    bytes_up: 10 * allowed,
+    bytes_down: 100 * allowed,
+    budget_left: { up: left.up - 10 * allowed, down: left.down - 100 * allowed },
+    connections,
+    more: [],
+    denied,
+    refused_names: denied > 0 ? [{ name: "refused.example", queries: 2 }] : [],
+    dns: { answered: allowed, refused: denied },
+    source: "inet_diag cgroup id",
+  };
 }
 
 /** Files by absolute path; every directory exists. */

@@ -51,7 +51,7 @@ export function startWorkerLink(
 ) {
   const listen = direction === "dialled" ? LOOPBACK : null;
   return startLink(t, {
-    capacity: { sandboxes: 8, memoryBytes: 2 ** 33, cpus: 2, diskBytes: 0 },
+    capacity: { sandboxes: 8, memoryBytes: 2 ** 33, cpus: 2, diskBytes: 0, network: false },
     snapshotStore: "memory",
     listen,
     ...changes,

@@ -37,6 +37,7 @@ export function sandboxRequest(changes: Partial<SandboxRequest> = {}): SandboxRe
     metadata: {},
     from: null,
     onTimeout: "end",
+    network: "none",
     ...changes,
   };
 }

@@ -49,7 +49,13 @@ async function main(settings: KeeperSettings): Promise<void> {
     log,
     sealer: keySealer(Buffer.alloc(32, 1)), // the same in each process
     leaseMs: 20_000,
-    capacity: { sandboxes: 4 * sandboxes, memoryBytes: 4 * sandboxes * 256 * 1_048_576, cpus: 1, diskBytes: 0 },
+    capacity: {
+      sandboxes: 4 * sandboxes,
+      memoryBytes: 4 * sandboxes * 256 * 1_048_576,
+      cpus: 1,
+      diskBytes: 0,
+      network: false,
+    },
   });
   await keeper.takeOver();
   const sweeper = await SandboxSweeper.start({ store, leaseMs: 20_000, worker, log, meter: NO_METER });

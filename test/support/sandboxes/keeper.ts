@@ -35,7 +35,7 @@ export function newKeeper(options: Options): SandboxKeeper {
   return SandboxKeeper.start({
     languages: { resolve: () => undefined },
     worker: "here",
-    capacity: { sandboxes: 8, memoryBytes: 4096 * MIB, cpus: 2, diskBytes: 0 },
+    capacity: { sandboxes: 8, memoryBytes: 4096 * MIB, cpus: 2, diskBytes: 0, network: false },
     bufferBytes: 128 * MIB,
     leaseMs: 3_600_000,
     snapshots: NO_SNAPSHOTS,

@@ -24,7 +24,7 @@ test("a person works in a real sandbox: a shell in the page, its files, and what
       keeperOf(t, {
         store,
         engine: sandboxesOf(launcher.socket),
-        capacity: { sandboxes: 2, memoryBytes: 1024 * MIB, cpus: 2, diskBytes: 0 },
+        capacity: { sandboxes: 2, memoryBytes: 1024 * MIB, cpus: 2, diskBytes: 0, network: false },
       }),
   });
   const { button } = pageActions(page);

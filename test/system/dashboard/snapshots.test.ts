@@ -8,7 +8,7 @@ const GIB = 2 ** 30;
 
 /** Sandboxes of a service that has disks for them. */
 class WithDisks extends MemorySandboxes {
-  override readonly capacity = { sandboxes: 8, memoryBytes: 8 * GIB, cpus: 2, diskBytes: 8 * GIB };
+  override readonly capacity = { sandboxes: 8, memoryBytes: 8 * GIB, cpus: 2, diskBytes: 8 * GIB, network: true };
 }
 
 test("sandboxes are created, changed, stored as snapshots and copied from them", async (t) => {

@@ -35,7 +35,7 @@ async function start(t: TestContext) {
       keeperOf(t, {
         store,
         engine: sandboxesOf(launcher.socket),
-        capacity: { sandboxes: SANDBOXES, memoryBytes: SANDBOXES * 128 * MIB, cpus: 1, diskBytes: 0 },
+        capacity: { sandboxes: SANDBOXES, memoryBytes: SANDBOXES * 128 * MIB, cpus: 1, diskBytes: 0, network: false },
       }),
   });
   const key = await running.key({ profiles: ["agent"] });

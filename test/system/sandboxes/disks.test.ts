@@ -44,7 +44,7 @@ async function start(
         store,
         engine: sandboxesOf(launcher.socket),
         languages: someLanguages(["c"]),
-        capacity: { sandboxes: 4, memoryBytes: 2048 * MIB, cpus: 1, diskBytes },
+        capacity: { sandboxes: 4, memoryBytes: 2048 * MIB, cpus: 1, diskBytes, network: false },
       }),
   });
   const agent = await running.key({ profiles: ["agent"] });

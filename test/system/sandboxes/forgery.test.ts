@@ -29,7 +29,7 @@ before(async () => {
   keeper = newKeeper({
     store: temporary.store,
     engine: sandboxesOf(launcher.socket),
-    capacity: { sandboxes: 2, memoryBytes: 1024 * MIB, cpus: 1, diskBytes: 0 },
+    capacity: { sandboxes: 2, memoryBytes: 1024 * MIB, cpus: 1, diskBytes: 0, network: false },
   });
 });
 

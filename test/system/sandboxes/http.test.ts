@@ -47,7 +47,7 @@ async function start(t: TestContext, open: OpenTemporary = temporaryStore): Prom
         store,
         engine: sandboxesOf(launcher.socket),
         languages: someLanguages(LANGUAGES),
-        capacity: { sandboxes: 4, memoryBytes: 2048 * MIB, cpus: 2, diskBytes: 0 },
+        capacity: { sandboxes: 4, memoryBytes: 2048 * MIB, cpus: 2, diskBytes: 0, network: false },
       }),
   });
   const agent = await running.key({ profiles: ["agent"] });

@@ -49,7 +49,7 @@ function useKeeper(open: OpenTemporary) {
       store: temporary.store,
       engine: sandboxesOf(launcher.socket),
       languages: someLanguages(["python", "c"]),
-      capacity: { sandboxes: 4, memoryBytes: 2048 * MIB, cpus: 2, diskBytes: 0 },
+      capacity: { sandboxes: 4, memoryBytes: 2048 * MIB, cpus: 2, diskBytes: 0, network: false },
     });
   });
   after(async () => {

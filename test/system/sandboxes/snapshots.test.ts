@@ -78,7 +78,7 @@ async function begin(open: OpenTemporary): Promise<Used> {
   const keeper = newKeeper({
     store,
     engine: sandboxesOf(launcher.socket),
-    capacity: { sandboxes: 8, memoryBytes: 4096 * MIB, cpus: 1, diskBytes: disks ? 4 * GIB : 0 },
+    capacity: { sandboxes: 8, memoryBytes: 4096 * MIB, cpus: 1, diskBytes: disks ? 4 * GIB : 0, network: false },
     snapshots,
   });
   return { temporary, directory, files, snapshots, keeper, key };

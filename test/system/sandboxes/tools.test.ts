@@ -27,7 +27,7 @@ before(async () => {
   keeper = newKeeper({
     store: temporary.store,
     engine: sandboxesOf(launcher.socket),
-    capacity: { sandboxes: 1, memoryBytes: 1024 * MIB, cpus: 1, diskBytes: 0 },
+    capacity: { sandboxes: 1, memoryBytes: 1024 * MIB, cpus: 1, diskBytes: 0, network: false },
   });
   const sandbox = await keeper.create(sandboxRequest(), callerOf(key), null);
   living = await keeper.find(sandbox.id, key.accountId);

@@ -233,6 +233,79 @@ class Execution(TypedDict):
     metrics: Metrics
     # Null until the execution has ended
     evidence: Evidence | None
+    # What it reached over the network; null until it has ended, if its sandbox has no network, and in lists and messages
+    egress: ExecutionEgress | None
+
+
+class ExecutionEgress(TypedDict):
+    # The version of the policy at the time of the record
+    policy_version: int
+    # Bytes that the programs sent, and names under wildcards for which a name server was asked
+    bytes_up: int
+    # Bytes that the programs received
+    bytes_down: int
+    budget_left: ExecutionEgressBudgetLeft
+    # The first connections, at most 1,000, in the order in which they began
+    connections: list[ExecutionEgressConnections]
+    # All further connections, by name or address and decision; `null` for those after the first 1,000 names
+    more: list[ExecutionEgressMore]
+    # Connections that were denied
+    denied: int
+    # Names that the policy does not allow, at most 1,000
+    refused_names: list[ExecutionEgressRefusedNames]
+    dns: ExecutionEgressDns
+    # By what a connection belongs here: the kernel's record of the socket, or only the sandbox, because the execution is not known
+    source: Literal["inet_diag cgroup id", "sandbox"]
+
+
+class ExecutionEgressBudgetLeft(TypedDict):
+    """What the sandbox may still send and receive."""
+
+    up: int
+    down: int
+
+
+class ExecutionEgressConnections(TypedDict):
+    # When the program connected
+    at: str
+    # The name that the program meant; null for a connection to an address
+    name: str | None
+    # The address to which the connection was made; for one that was denied, the address that the program used
+    address: str | None
+    port: int
+    decision: Literal["allowed", "denied"]
+    # The host or network of the rule that allows the connection
+    rule: str | None
+    # Why it was denied, or why it failed or was ended
+    reason: str | None
+    # Bytes that the programs sent, and names under wildcards for which a name server was asked
+    bytes_up: int
+    # Bytes that the programs received
+    bytes_down: int
+    # What ended it; null if it was denied, or is still open
+    ended: Literal["client", "server", "idle", "budget", "policy", "sandbox"] | None
+
+
+class ExecutionEgressDns(TypedDict):
+    """Queries for names that the policy allows, and for others."""
+
+    answered: int
+    refused: int
+
+
+class ExecutionEgressMore(TypedDict):
+    name: str | None
+    decision: Literal["allowed", "denied"]
+    connections: int
+    # Bytes that the programs sent, and names under wildcards for which a name server was asked
+    bytes_up: int
+    # Bytes that the programs received
+    bytes_down: int
+
+
+class ExecutionEgressRefusedNames(TypedDict):
+    name: str
+    queries: int
 
 
 class ExecutionEventsQuery(TypedDict):
@@ -993,6 +1066,7 @@ class Sandbox(TypedDict):
     from_snapshot: str | None
     last_snapshot: SandboxLastSnapshot
     limits: SandboxLimits
+    network: SandboxNetwork
     # What the client chose
     metadata: dict[str, str]
     evidence: SandboxEvidence
@@ -1079,6 +1153,34 @@ class SandboxMetricsQuery(TypedDict):
     samples: NotRequired[Literal["true", "false"]]
 
 
+class SandboxNetwork(TypedDict):
+    # Version of the policy: 1 at first, and one higher after each replacement
+    version: int
+    # What its programs may reach over the network. With "none" and version 1, it has no network for good
+    policy: Literal["none"] | SandboxNetworkPolicy
+
+
+class SandboxNetworkPolicy(TypedDict):
+    allow: list[SandboxNetworkPolicyAllow]
+    # Bytes that programs may send to the network, all connections together, over the whole life of the sandbox, from 0 to 17592186044416; by default 1048576
+    bytes_up: NotRequired[int]
+    # Bytes that programs may receive, in the same way, from 0 to 17592186044416; by default 1073741824
+    bytes_down: NotRequired[int]
+    # Connections that may be open at the same time, from 1 to 64; by default 64
+    connections: NotRequired[int]
+    # Connections that may begin within a minute, with those that are refused, from 1 to 600; by default 600
+    connections_per_minute: NotRequired[int]
+
+
+class SandboxNetworkPolicyAllow(TypedDict):
+    # A name such as `api.example.com`, or `*.example.org` for all names below example.org
+    host: NotRequired[str]
+    # Instead of `host`, a network, such as `203.0.113.0/24` with a prefix of at least 8 bits, or 16 (IPv6). It is only for connections to addresses: a name is allowed by its own rule
+    cidr: NotRequired[str]
+    # TCP ports, at most 16 different ones in a policy; not 53
+    ports: list[int]
+
+
 SandboxRequest = TypedDict(
     "SandboxRequest",
     {
@@ -1095,8 +1197,31 @@ SandboxRequest = TypedDict(
         "from": "NotRequired[str]",
         # `snapshot`: when its lifetime or its idle time is over, a snapshot of its files is taken before it ends, and `last_snapshot` of its record names it; by default `end`
         "on_timeout": "NotRequired[Literal['end', 'snapshot']]",
+        # What its programs may reach over the network, by default "none". A sandbox that is created with "none" has no network for good
+        "network": "NotRequired[Literal['none'] | SandboxRequestNetwork]",
     },
 )
+
+
+class SandboxRequestNetwork(TypedDict):
+    allow: list[SandboxRequestNetworkAllow]
+    # Bytes that programs may send to the network, all connections together, over the whole life of the sandbox, from 0 to 17592186044416; by default 1048576
+    bytes_up: NotRequired[int]
+    # Bytes that programs may receive, in the same way, from 0 to 17592186044416; by default 1073741824
+    bytes_down: NotRequired[int]
+    # Connections that may be open at the same time, from 1 to 64; by default 64
+    connections: NotRequired[int]
+    # Connections that may begin within a minute, with those that are refused, from 1 to 600; by default 600
+    connections_per_minute: NotRequired[int]
+
+
+class SandboxRequestNetworkAllow(TypedDict):
+    # A name such as `api.example.com`, or `*.example.org` for all names below example.org
+    host: NotRequired[str]
+    # Instead of `host`, a network, such as `203.0.113.0/24` with a prefix of at least 8 bits, or 16 (IPv6). It is only for connections to addresses: a name is allowed by its own rule
+    cidr: NotRequired[str]
+    # TCP ports, at most 16 different ones in a policy; not 53
+    ports: list[int]
 
 
 class SandboxSample(TypedDict):

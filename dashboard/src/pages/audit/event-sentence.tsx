@@ -32,6 +32,10 @@ const renamed = ({ name }: AuditEntry["detail"]) => {
   );
 };
 
+/** How many living sandboxes a change of a network bound has narrowed. */
+const narrowing = ({ narrowed }: AuditEntry["detail"]) =>
+  amount(narrowed) === 0 ? "" : `, which narrowed ${counted(amount(narrowed), "living sandbox", "living sandboxes")}`;
+
 const SETTINGS: Readonly<Record<string, string>> = {
   requestsPerMinute: "requests in 60 seconds",
   concurrency: "submissions running at once",
@@ -247,6 +251,17 @@ const SENTENCES: Readonly<Record<AuditedAction, Sentence>> = {
     <>
       deleted the snapshot{" "}
       {text(detail.name) === "" ? <code title={subject}>{subject.slice(0, 8)}</code> : file(detail.name)}
+    </>
+  ),
+  "network.set": ({ subject, detail }, name) => (
+    <>
+      set what sandboxes of {name(subject)} may reach over the network{narrowing(detail)}
+    </>
+  ),
+  "network.clear": ({ subject, detail }, name) => (
+    <>
+      removed the network bound of {name(subject)}
+      {narrowing(detail)}
     </>
   ),
   "sandbox.pause": ({ subject }, name) => <>paused the sandbox {name(subject)}</>,

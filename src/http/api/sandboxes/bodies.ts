@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { networkPolicySchema } from "../../../domain/egress/policy.ts";
 import {
   EXECUTION_BOUNDS,
   EXECUTION_KINDS,
@@ -57,6 +58,11 @@ const limitField = (name: SandboxLimitName, what: string) => {
   return z.int().min(least).max(most).describe(`${what}, from ${least} to ${most}; by default ${usual}`).optional();
 };
 
+const networkField = networkPolicySchema.describe(
+  'What the programs of the sandbox may reach over the network: "none", or what the rules allow. It must be within the network bound of the project or account. ' +
+    "What no rule allows is refused; a mistake is an error",
+);
+
 export const createBody = named(
   "SandboxRequest",
   z
@@ -108,6 +114,11 @@ export const createBody = named(
           "`snapshot`: when its lifetime or its idle time is over, a snapshot of its files is taken before it ends, and `last_snapshot` of its record names it; by default `end`",
         )
         .optional(),
+      network: networkField
+        .optional()
+        .describe(
+          'What its programs may reach over the network, by default "none". A sandbox that is created with "none" has no network for good',
+        ),
     })
     .meta({ examples: [{ lifetime_secs: 3_600, metadata: { task: "42" } }] }),
 );

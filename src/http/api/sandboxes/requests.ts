@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { type NetworkPolicy, PolicyError, parseNetworkPolicy } from "../../../domain/egress/policy.ts";
 import { clientError, type ErrorCode, echo } from "../../../domain/error.ts";
 import type { LIMIT_FIELDS, RequestedLimits } from "../../../domain/limits.ts";
 import { VARIABLE_NAME } from "../../../domain/program-options.ts";
@@ -15,6 +16,7 @@ import {
   type SandboxRequest,
 } from "../../../domain/sandboxes/sandbox.ts";
 import { SNAPSHOT_NAME_CHARACTERS } from "../../../domain/sandboxes/snapshot.ts";
+import type { Caller } from "../../../domain/submission.ts";
 import { listed } from "../../../languages/load.ts";
 import type { Dependencies } from "../../dependencies.ts";
 import { decodeBase64, leastBytes } from "../program-options.ts";
@@ -31,6 +33,9 @@ export const EXECUTE_ERRORS = [
   "languagesUnproven",
 ] as const satisfies readonly ErrorCode[];
 
+/** The longest reason why a policy is not valid, which can repeat what the client chose. */
+const MAX_REASON = 300;
+
 /** @throws ClientError invalidRequest, or bodyNotObject. */
 export function checked<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
   const parsed = schema.safeParse(body);
@@ -44,8 +49,18 @@ function checkMap(field: string, map: unknown): void {
   if (Object.hasOwn(Object(map), "__proto__")) throw invalid(field, '"__proto__" is no name');
 }
 
-export function toSandboxRequest(body: unknown): SandboxRequest {
+/**
+ * Validates a request for a sandbox.
+ * @param caller whose network bound is the upper one of budgets that the request does not state.
+ * @throws ClientError, one of CREATE_ERRORS.
+ */
+export async function toSandboxRequest(
+  body: unknown,
+  caller: Pick<Caller, "accountId" | "projectId">,
+  dependencies: Pick<Dependencies, "store">,
+): Promise<SandboxRequest> {
   for (const field of ["env", "metadata"] as const) checkMap(field, Object(body)[field]);
+  const network = await toNetworkPolicy(Object(body).network ?? "none", caller, dependencies);
   const given = checked(createBody, body);
   const limit = (name: SandboxLimitName) => given.limits?.[SANDBOX_LIMITS[name].field] ?? SANDBOX_LIMITS[name].default;
   return {
@@ -61,7 +76,37 @@ export function toSandboxRequest(body: unknown): SandboxRequest {
     metadata: checkMetadata(given.metadata ?? {}),
     from: given.from ?? null,
     onTimeout: given.on_timeout ?? "end",
+    network,
   };
+}
+
+/**
+ * Parses a network policy. A mistake is an error with its place, and never means a wider policy.
+ * @param caller as of toSandboxRequest. Whether the policy is within the bound is decided when it is stored.
+ * @throws ClientError invalidRequest.
+ */
+export async function toNetworkPolicy(
+  value: unknown,
+  { accountId, projectId }: Pick<Caller, "accountId" | "projectId">,
+  { store }: Pick<Dependencies, "store">,
+): Promise<NetworkPolicy> {
+  return namingPart("network", async () => {
+    parseNetworkPolicy(value); // a mistake costs no read of the bound
+    return value === "none"
+      ? "none"
+      : parseNetworkPolicy(value, (await store.egress.bound(accountId, projectId)).policy);
+  });
+}
+
+/** @param parse can throw PolicyError. @param field of which the policy is a part. @throws ClientError invalidRequest. */
+export async function namingPart<T>(field: string, parse: () => Promise<T>): Promise<T> {
+  try {
+    return await parse();
+  } catch (error) {
+    if (!(error instanceof PolicyError)) throw error;
+    const where = [field, error.path].filter((part) => part !== "").join(".");
+    throw invalid(where || "the body", error.reason.slice(0, MAX_REASON));
+  }
 }
 
 /** The limits of the files. @throws ClientError invalidRequest. */

@@ -40,7 +40,7 @@ export const createSandbox = route({
   handler: (services) => async (call) => {
     const { request, reply, caller, headers } = call;
     checkAllowed(caller, services);
-    const wanted = toSandboxRequest(request.body);
+    const wanted = await toSandboxRequest(request.body, caller, services.dependencies);
     request.forgetBody?.();
     const sandbox = await refusing(() =>
       services.dependencies.sandboxes.create(wanted, caller, headers["Idempotency-Key"] ?? null),
