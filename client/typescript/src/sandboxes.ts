@@ -11,8 +11,11 @@ import type {
   FileInfo,
   Files,
   ListFilesQuery,
+  NetworkOffer,
+  NetworkPolicy,
   Sandbox,
   SandboxChange,
+  SandboxEgressReport,
   Sandboxes,
   SandboxesQuery,
   SandboxMetrics,
@@ -124,6 +127,22 @@ export abstract class SandboxCalls {
   ): Promise<SandboxMetrics> {
     const query = { samples: String(samples) };
     return await this.#json({ method: "GET", path: `${sandboxPath(id)}/metrics`, query, signal, isRepeatable: true });
+  }
+
+  /** @returns what sandboxes of the key may reach over the network at most. */
+  async networkOffer({ signal }: CallOptions = {}): Promise<NetworkOffer> {
+    return await this.#json({ method: "GET", path: "/api/network", signal, isRepeatable: true });
+  }
+
+  /** Replaces what the programs of a sandbox may reach. Connections that the new policy does not allow are ended. */
+  async replaceNetwork(id: string, policy: NetworkPolicy, { signal }: CallOptions = {}): Promise<Sandbox> {
+    const path = `${sandboxPath(id)}/network`;
+    return await this.#json({ method: "PUT", path, body: policy, signal, isRepeatable: true });
+  }
+
+  /** @returns what a sandbox has reached over the network, or tried to, also after its end. */
+  async sandboxEgress(id: string, { signal }: CallOptions = {}): Promise<SandboxEgressReport> {
+    return await this.#json({ method: "GET", path: `${sandboxPath(id)}/egress`, signal, isRepeatable: true });
   }
 
   /** Ends a sandbox, with all of its programs and files. @returns its record, with the evidence of its removal. */

@@ -213,6 +213,138 @@ export interface ConnectQuery {
 
 export type Content = string | Base64;
 
+export interface Egress {
+  /**
+   * The version of the policy at the time of the record
+   */
+  policy_version: number;
+  /**
+   * Bytes that the programs sent, and names under wildcards for which a name server was asked
+   */
+  bytes_up: number;
+  /**
+   * Bytes that the programs received
+   */
+  bytes_down: number;
+  budget_left: EgressBudgetLeft;
+  /**
+   * The first connections, at most 1,000, in the order in which they began
+   *
+   * @maxItems 1000
+   */
+  connections: EgressConnection[];
+  /**
+   * All further connections, by name or address and decision; `null` for those after the first 1,000 names
+   *
+   * @maxItems 1002
+   */
+  more: EgressMore[];
+  /**
+   * Connections that were denied
+   */
+  denied: number;
+  /**
+   * Names that the policy does not allow, at most 1,000
+   *
+   * @maxItems 1000
+   */
+  refused_names: EgressRefusedNames[];
+  dns: EgressDns;
+  /**
+   * By what a connection belongs here: the kernel's record of the socket, or only the sandbox, because the execution is not known
+   */
+  source: "inet_diag cgroup id" | "sandbox";
+}
+
+/**
+ * What the sandbox may still send and receive
+ */
+export interface EgressBudgetLeft {
+  up: number;
+  down: number;
+}
+
+export interface EgressConnection {
+  /**
+   * When the program connected
+   */
+  at: string;
+  /**
+   * The name that the program meant; null for a connection to an address
+   */
+  name: string | null;
+  /**
+   * The address to which the connection was made; for one that was denied, the address that the program used
+   */
+  address: string | null;
+  port: number;
+  decision: "allowed" | "denied";
+  /**
+   * The host or network of the rule that allows the connection
+   */
+  rule: string | null;
+  /**
+   * Why it was denied, or why it failed or was ended
+   */
+  reason: string | null;
+  /**
+   * Bytes that the programs sent, and names under wildcards for which a name server was asked
+   */
+  bytes_up: number;
+  /**
+   * Bytes that the programs received
+   */
+  bytes_down: number;
+  /**
+   * What ended it; null if it was denied, or is still open
+   */
+  ended: ("client" | "server" | "idle" | "budget" | "policy" | "sandbox") | null;
+}
+
+/**
+ * Queries for names that the policy allows, and for others
+ */
+export interface EgressDns {
+  answered: number;
+  refused: number;
+}
+
+export interface EgressHost {
+  /**
+   * A name, or an address; null for all that are not listed
+   */
+  name: string | null;
+  decision: "allowed" | "denied";
+  connections: number;
+  /**
+   * Bytes that the programs sent, and names under wildcards for which a name server was asked
+   */
+  bytes_up: number;
+  /**
+   * Bytes that the programs received
+   */
+  bytes_down: number;
+}
+
+export interface EgressMore {
+  name: string | null;
+  decision: "allowed" | "denied";
+  connections: number;
+  /**
+   * Bytes that the programs sent, and names under wildcards for which a name server was asked
+   */
+  bytes_up: number;
+  /**
+   * Bytes that the programs received
+   */
+  bytes_down: number;
+}
+
+export interface EgressRefusedNames {
+  name: string;
+  queries: number;
+}
+
 export interface EndMessage {
   type: "end";
 }
@@ -307,124 +439,9 @@ export interface Execution {
    */
   evidence: Evidence | null;
   /**
-   * What it reached over the network; null until it has ended, if its sandbox has no network, and in lists and messages
+   * What it reached over the network; null until it has ended, and if its sandbox has no network
    */
-  egress: ExecutionEgress | null;
-}
-
-export interface ExecutionEgress {
-  /**
-   * The version of the policy at the time of the record
-   */
-  policy_version: number;
-  /**
-   * Bytes that the programs sent, and names under wildcards for which a name server was asked
-   */
-  bytes_up: number;
-  /**
-   * Bytes that the programs received
-   */
-  bytes_down: number;
-  budget_left: ExecutionEgressBudgetLeft;
-  /**
-   * The first connections, at most 1,000, in the order in which they began
-   *
-   * @maxItems 1000
-   */
-  connections: ExecutionEgressConnections[];
-  /**
-   * All further connections, by name or address and decision; `null` for those after the first 1,000 names
-   *
-   * @maxItems 1002
-   */
-  more: ExecutionEgressMore[];
-  /**
-   * Connections that were denied
-   */
-  denied: number;
-  /**
-   * Names that the policy does not allow, at most 1,000
-   *
-   * @maxItems 1000
-   */
-  refused_names: ExecutionEgressRefusedNames[];
-  dns: ExecutionEgressDns;
-  /**
-   * By what a connection belongs here: the kernel's record of the socket, or only the sandbox, because the execution is not known
-   */
-  source: "inet_diag cgroup id" | "sandbox";
-}
-
-/**
- * What the sandbox may still send and receive
- */
-export interface ExecutionEgressBudgetLeft {
-  up: number;
-  down: number;
-}
-
-export interface ExecutionEgressConnections {
-  /**
-   * When the program connected
-   */
-  at: string;
-  /**
-   * The name that the program meant; null for a connection to an address
-   */
-  name: string | null;
-  /**
-   * The address to which the connection was made; for one that was denied, the address that the program used
-   */
-  address: string | null;
-  port: number;
-  decision: "allowed" | "denied";
-  /**
-   * The host or network of the rule that allows the connection
-   */
-  rule: string | null;
-  /**
-   * Why it was denied, or why it failed or was ended
-   */
-  reason: string | null;
-  /**
-   * Bytes that the programs sent, and names under wildcards for which a name server was asked
-   */
-  bytes_up: number;
-  /**
-   * Bytes that the programs received
-   */
-  bytes_down: number;
-  /**
-   * What ended it; null if it was denied, or is still open
-   */
-  ended: ("client" | "server" | "idle" | "budget" | "policy" | "sandbox") | null;
-}
-
-/**
- * Queries for names that the policy allows, and for others
- */
-export interface ExecutionEgressDns {
-  answered: number;
-  refused: number;
-}
-
-export interface ExecutionEgressMore {
-  name: string | null;
-  decision: "allowed" | "denied";
-  connections: number;
-  /**
-   * Bytes that the programs sent, and names under wildcards for which a name server was asked
-   */
-  bytes_up: number;
-  /**
-   * Bytes that the programs received
-   */
-  bytes_down: number;
-}
-
-export interface ExecutionEgressRefusedNames {
-  name: string;
-  queries: number;
+  egress: Egress | null;
 }
 
 export interface ExecutionEventsQuery {
@@ -1185,6 +1202,83 @@ export interface Metrics {
   divergence: ("cpu_bound" | "sleep_or_block_bound" | "host_interference_suspected") | null;
 }
 
+export interface NetworkOffer {
+  /**
+   * Whether sandboxes of this service can have a network
+   */
+  available: boolean;
+  /**
+   * What a sandbox of this key may reach at most: the network bound of its project and account; "none" if its operator has opened nothing
+   */
+  policy: NetworkPolicy;
+  today: NetworkOfferToday;
+}
+
+/**
+ * What sandboxes have reserved and not used yet counts as used
+ */
+export interface NetworkOfferToday {
+  /**
+   * The present day, in UTC
+   */
+  date: string;
+  /**
+   * What all sandboxes together may still send today; null if the operator has set no such bound
+   */
+  bytes_up_left: number | null;
+  /**
+   * What they may still receive today
+   */
+  bytes_down_left: number | null;
+}
+
+/**
+ * What programs may reach over the network: "none", or what the rules allow. What no rule allows is refused
+ */
+export type NetworkPolicy = "none" | NetworkPolicyItem;
+
+export interface NetworkPolicyItem {
+  /**
+   * @minItems 1
+   * @maxItems 100
+   */
+  allow: NetworkPolicyItemAllow[];
+  /**
+   * Bytes that programs may send to the network, all connections together, over the whole life of the sandbox, from 0 to 17592186044416; by default 1048576
+   */
+  bytes_up?: number;
+  /**
+   * Bytes that programs may receive, in the same way, from 0 to 17592186044416; by default 1073741824
+   */
+  bytes_down?: number;
+  /**
+   * Connections that may be open at the same time, from 1 to 64; by default 64
+   */
+  connections?: number;
+  /**
+   * Connections that may begin within a minute, with those that are refused, from 1 to 600; by default 600
+   */
+  connections_per_minute?: number;
+}
+
+export interface NetworkPolicyItemAllow {
+  /**
+   * A name such as `api.example.com`, or `*.example.org` for all names below example.org
+   */
+  host?: string;
+  /**
+   * Instead of `host`, a network, such as `203.0.113.0/24` with a prefix of at least 8 bits, or 16 (IPv6). It is only for connections to addresses: a name is allowed by its own rule
+   */
+  cidr?: string;
+  /**
+   * TCP ports, at most 16 different ones in a policy; not 53
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  ports: number[];
+}
+
 export interface NewSandboxLimits {
   /**
    * Memory of all programs, and of files in memory, together, from 67108864 to 4294967296; by default 536870912
@@ -1618,6 +1712,61 @@ export interface SandboxChange {
   };
 }
 
+export interface SandboxEgress {
+  /**
+   * The version of the policy at the time of the record
+   */
+  policy_version: number;
+  /**
+   * Bytes that the programs sent, and names under wildcards for which a name server was asked
+   */
+  bytes_up: number;
+  /**
+   * Bytes that the programs received
+   */
+  bytes_down: number;
+  budget_left: SandboxEgressBudgetLeft;
+  /**
+   * Connections that were denied
+   */
+  denied: number;
+  dns: SandboxEgressDns;
+  /**
+   * All connections of the sandbox, by name or address and decision
+   *
+   * @maxItems 1002
+   */
+  hosts: EgressHost[];
+  /**
+   * What belongs to no execution, such as what processes do that an execution has left behind, after its end
+   */
+  unattributed: Egress;
+}
+
+/**
+ * What the sandbox may still send and receive
+ */
+export interface SandboxEgressBudgetLeft {
+  up: number;
+  down: number;
+}
+
+/**
+ * Queries for names that the policy allows, and for others
+ */
+export interface SandboxEgressDns {
+  answered: number;
+  refused: number;
+}
+
+export interface SandboxEgressReport {
+  sandbox_id: string;
+  /**
+   * What all of its executions together have reached, or tried to; null if it has no network, and after the end if its machine was lost
+   */
+  egress: SandboxEgress | null;
+}
+
 export interface SandboxEnded {
   error: string;
   end_reason: "client" | "lifetime" | "idle" | "memory" | "suspended" | "worker_lost" | "shutdown" | "failed";
@@ -1748,49 +1897,7 @@ export interface SandboxNetwork {
   /**
    * What its programs may reach over the network. With "none" and version 1, it has no network for good
    */
-  policy: "none" | SandboxNetworkPolicy;
-}
-
-export interface SandboxNetworkPolicy {
-  /**
-   * @minItems 1
-   * @maxItems 100
-   */
-  allow: SandboxNetworkPolicyAllow[];
-  /**
-   * Bytes that programs may send to the network, all connections together, over the whole life of the sandbox, from 0 to 17592186044416; by default 1048576
-   */
-  bytes_up?: number;
-  /**
-   * Bytes that programs may receive, in the same way, from 0 to 17592186044416; by default 1073741824
-   */
-  bytes_down?: number;
-  /**
-   * Connections that may be open at the same time, from 1 to 64; by default 64
-   */
-  connections?: number;
-  /**
-   * Connections that may begin within a minute, with those that are refused, from 1 to 600; by default 600
-   */
-  connections_per_minute?: number;
-}
-
-export interface SandboxNetworkPolicyAllow {
-  /**
-   * A name such as `api.example.com`, or `*.example.org` for all names below example.org
-   */
-  host?: string;
-  /**
-   * Instead of `host`, a network, such as `203.0.113.0/24` with a prefix of at least 8 bits, or 16 (IPv6). It is only for connections to addresses: a name is allowed by its own rule
-   */
-  cidr?: string;
-  /**
-   * TCP ports, at most 16 different ones in a policy; not 53
-   *
-   * @minItems 1
-   * @maxItems 16
-   */
-  ports: number[];
+  policy: NetworkPolicy;
 }
 
 export interface SandboxRequest {
@@ -1826,49 +1933,7 @@ export interface SandboxRequest {
   /**
    * What its programs may reach over the network, by default "none". A sandbox that is created with "none" has no network for good
    */
-  network?: "none" | SandboxRequestNetwork;
-}
-
-export interface SandboxRequestNetwork {
-  /**
-   * @minItems 1
-   * @maxItems 100
-   */
-  allow: SandboxRequestNetworkAllow[];
-  /**
-   * Bytes that programs may send to the network, all connections together, over the whole life of the sandbox, from 0 to 17592186044416; by default 1048576
-   */
-  bytes_up?: number;
-  /**
-   * Bytes that programs may receive, in the same way, from 0 to 17592186044416; by default 1073741824
-   */
-  bytes_down?: number;
-  /**
-   * Connections that may be open at the same time, from 1 to 64; by default 64
-   */
-  connections?: number;
-  /**
-   * Connections that may begin within a minute, with those that are refused, from 1 to 600; by default 600
-   */
-  connections_per_minute?: number;
-}
-
-export interface SandboxRequestNetworkAllow {
-  /**
-   * A name such as `api.example.com`, or `*.example.org` for all names below example.org
-   */
-  host?: string;
-  /**
-   * Instead of `host`, a network, such as `203.0.113.0/24` with a prefix of at least 8 bits, or 16 (IPv6). It is only for connections to addresses: a name is allowed by its own rule
-   */
-  cidr?: string;
-  /**
-   * TCP ports, at most 16 different ones in a policy; not 53
-   *
-   * @minItems 1
-   * @maxItems 16
-   */
-  ports: number[];
+  network?: NetworkPolicy;
 }
 
 export interface SandboxSample {

@@ -124,7 +124,11 @@ const policySchema = z.strictObject({
 });
 
 /** The JSON of a policy. `parseNetworkPolicy` also checks what a schema cannot say. */
-export const networkPolicySchema = z.union([z.literal("none"), policySchema]);
+export const networkPolicySchema = z
+  .union([z.literal("none"), policySchema])
+  .describe(
+    'What programs may reach over the network: "none", or what the rules allow. What no rule allows is refused',
+  );
 
 /** A policy is not valid. `message` is for the client, and says what is wrong. */
 export class PolicyError extends Error {

@@ -220,9 +220,7 @@ export const executionSchema = z
     evidence: evidenceSchema.nullable().describe("Null until the execution has ended"),
     egress: egressSchema
       .nullable()
-      .describe(
-        "What it reached over the network; null until it has ended, if its sandbox has no network, and in lists and messages",
-      ),
+      .describe("What it reached over the network; null until it has ended, and if its sandbox has no network"),
   })
   .describe("An execution in a sandbox. Values that are not known yet are null");
 export type ExecutionRecord = z.output<typeof executionSchema>;

@@ -31,6 +31,7 @@ import {
   writeArchive,
   writeFile,
 } from "./sandboxes/files.ts";
+import { networkOffer, replaceNetwork, sandboxEgress } from "./sandboxes/network.ts";
 import {
   changeSandbox,
   createSandbox,
@@ -82,6 +83,8 @@ export const ROUTES: readonly Route[] = [
   pauseSandbox,
   resumeSandbox,
   sandboxMetrics,
+  replaceNetwork,
+  sandboxEgress,
   execute,
   executions,
   execution,
@@ -107,6 +110,7 @@ export const ROUTES: readonly Route[] = [
   snapshots,
   snapshot,
   deleteSnapshot,
+  networkOffer,
   languages,
   languageDetails,
   health,

@@ -193,9 +193,18 @@ function checkShape(body: unknown): Fields {
  * The error for a fault that the schema found. The schema's message can repeat long names that the client chose, so it is cut off.
  * @param whole names the checked value in the error, if the fault is not in one of its parts.
  */
-export function invalidPart(issue: z.core.$ZodIssue | undefined, whole = "the body"): ClientError {
+export function invalidPart(found: z.core.$ZodIssue | undefined, whole = "the body"): ClientError {
+  const issue = found && deepest(found);
   const where = issue?.path.map(echoPart).join(".") || whole;
   return clientError("invalidRequest", [where, issue?.message.slice(0, MAX_MESSAGE) ?? "is not valid"]);
+}
+
+/** Of a value that must be one of several things, the fault in the one that it resembles most: the fault is deepest in that. */
+function deepest(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  if (issue.code !== "invalid_union") return issue;
+  const first = issue.errors.flatMap(([one]) => (one ? [one] : [])).map(deepest);
+  const best = first.toSorted((a, b) => b.path.length - a.path.length)[0];
+  return best && best.path.length > 0 ? { ...best, path: [...issue.path, ...best.path] } : issue;
 }
 
 /** Rejects the name `__proto__` in `files` and `env`: zod would leave it out of its result without an error. */

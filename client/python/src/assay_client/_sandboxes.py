@@ -15,8 +15,11 @@ from .types import (
     FileInfo,
     Files,
     ListFilesQuery,
+    NetworkOffer,
+    NetworkPolicy,
     Sandbox,
     SandboxChange,
+    SandboxEgressReport,
     Sandboxes,
     SandboxesQuery,
     SandboxMetrics,
@@ -107,6 +110,18 @@ class SandboxCalls:
         """Returns what a sandbox uses now, with `samples` also what it used over its life."""
         query = {"samples": flag(samples)}
         return cast(SandboxMetrics, self._of_sandbox("GET", f"{sandbox_path(id)}/metrics", query=query))
+
+    def network_offer(self) -> NetworkOffer:
+        """Returns what sandboxes of the key may reach over the network at most."""
+        return cast(NetworkOffer, self._of_sandbox("GET", "/api/network"))
+
+    def replace_network(self, id: str, policy: NetworkPolicy) -> Sandbox:
+        """Replaces what the programs of a sandbox may reach. Connections that the new policy does not allow are ended."""
+        return cast(Sandbox, self._of_sandbox("PUT", f"{sandbox_path(id)}/network", body=policy))
+
+    def sandbox_egress(self, id: str) -> SandboxEgressReport:
+        """Returns what a sandbox has reached over the network, or tried to, also after its end."""
+        return cast(SandboxEgressReport, self._of_sandbox("GET", f"{sandbox_path(id)}/egress"))
 
     def end_sandbox(self, id: str) -> Sandbox:
         """Ends a sandbox, with all of its programs and files. Returns its record, with the evidence of its removal."""

@@ -26,6 +26,9 @@ LanguageDetails: TypeAlias = "list[Language]"
 # The canonical names of the languages
 Languages: TypeAlias = "list[str]"
 
+# What programs may reach over the network: "none", or what the rules allow. What no rule allows is refused
+NetworkPolicy: TypeAlias = "Literal['none'] | NetworkPolicyItem"
+
 Profile: TypeAlias = "Literal['judge', 'agent']"
 
 Signal: TypeAlias = "Literal['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGKILL', 'SIGUSR1', 'SIGUSR2', 'SIGTERM']"
@@ -171,6 +174,88 @@ class ConnectQuery(TypedDict):
     after: NotRequired[str]
 
 
+class Egress(TypedDict):
+    # The version of the policy at the time of the record
+    policy_version: int
+    # Bytes that the programs sent, and names under wildcards for which a name server was asked
+    bytes_up: int
+    # Bytes that the programs received
+    bytes_down: int
+    budget_left: EgressBudgetLeft
+    # The first connections, at most 1,000, in the order in which they began
+    connections: list[EgressConnection]
+    # All further connections, by name or address and decision; `null` for those after the first 1,000 names
+    more: list[EgressMore]
+    # Connections that were denied
+    denied: int
+    # Names that the policy does not allow, at most 1,000
+    refused_names: list[EgressRefusedNames]
+    dns: EgressDns
+    # By what a connection belongs here: the kernel's record of the socket, or only the sandbox, because the execution is not known
+    source: Literal["inet_diag cgroup id", "sandbox"]
+
+
+class EgressBudgetLeft(TypedDict):
+    """What the sandbox may still send and receive."""
+
+    up: int
+    down: int
+
+
+class EgressConnection(TypedDict):
+    # When the program connected
+    at: str
+    # The name that the program meant; null for a connection to an address
+    name: str | None
+    # The address to which the connection was made; for one that was denied, the address that the program used
+    address: str | None
+    port: int
+    decision: Literal["allowed", "denied"]
+    # The host or network of the rule that allows the connection
+    rule: str | None
+    # Why it was denied, or why it failed or was ended
+    reason: str | None
+    # Bytes that the programs sent, and names under wildcards for which a name server was asked
+    bytes_up: int
+    # Bytes that the programs received
+    bytes_down: int
+    # What ended it; null if it was denied, or is still open
+    ended: Literal["client", "server", "idle", "budget", "policy", "sandbox"] | None
+
+
+class EgressDns(TypedDict):
+    """Queries for names that the policy allows, and for others."""
+
+    answered: int
+    refused: int
+
+
+class EgressHost(TypedDict):
+    # A name, or an address; null for all that are not listed
+    name: str | None
+    decision: Literal["allowed", "denied"]
+    connections: int
+    # Bytes that the programs sent, and names under wildcards for which a name server was asked
+    bytes_up: int
+    # Bytes that the programs received
+    bytes_down: int
+
+
+class EgressMore(TypedDict):
+    name: str | None
+    decision: Literal["allowed", "denied"]
+    connections: int
+    # Bytes that the programs sent, and names under wildcards for which a name server was asked
+    bytes_up: int
+    # Bytes that the programs received
+    bytes_down: int
+
+
+class EgressRefusedNames(TypedDict):
+    name: str
+    queries: int
+
+
 class EndMessage(TypedDict):
     type: Literal["end"]
 
@@ -233,79 +318,8 @@ class Execution(TypedDict):
     metrics: Metrics
     # Null until the execution has ended
     evidence: Evidence | None
-    # What it reached over the network; null until it has ended, if its sandbox has no network, and in lists and messages
-    egress: ExecutionEgress | None
-
-
-class ExecutionEgress(TypedDict):
-    # The version of the policy at the time of the record
-    policy_version: int
-    # Bytes that the programs sent, and names under wildcards for which a name server was asked
-    bytes_up: int
-    # Bytes that the programs received
-    bytes_down: int
-    budget_left: ExecutionEgressBudgetLeft
-    # The first connections, at most 1,000, in the order in which they began
-    connections: list[ExecutionEgressConnections]
-    # All further connections, by name or address and decision; `null` for those after the first 1,000 names
-    more: list[ExecutionEgressMore]
-    # Connections that were denied
-    denied: int
-    # Names that the policy does not allow, at most 1,000
-    refused_names: list[ExecutionEgressRefusedNames]
-    dns: ExecutionEgressDns
-    # By what a connection belongs here: the kernel's record of the socket, or only the sandbox, because the execution is not known
-    source: Literal["inet_diag cgroup id", "sandbox"]
-
-
-class ExecutionEgressBudgetLeft(TypedDict):
-    """What the sandbox may still send and receive."""
-
-    up: int
-    down: int
-
-
-class ExecutionEgressConnections(TypedDict):
-    # When the program connected
-    at: str
-    # The name that the program meant; null for a connection to an address
-    name: str | None
-    # The address to which the connection was made; for one that was denied, the address that the program used
-    address: str | None
-    port: int
-    decision: Literal["allowed", "denied"]
-    # The host or network of the rule that allows the connection
-    rule: str | None
-    # Why it was denied, or why it failed or was ended
-    reason: str | None
-    # Bytes that the programs sent, and names under wildcards for which a name server was asked
-    bytes_up: int
-    # Bytes that the programs received
-    bytes_down: int
-    # What ended it; null if it was denied, or is still open
-    ended: Literal["client", "server", "idle", "budget", "policy", "sandbox"] | None
-
-
-class ExecutionEgressDns(TypedDict):
-    """Queries for names that the policy allows, and for others."""
-
-    answered: int
-    refused: int
-
-
-class ExecutionEgressMore(TypedDict):
-    name: str | None
-    decision: Literal["allowed", "denied"]
-    connections: int
-    # Bytes that the programs sent, and names under wildcards for which a name server was asked
-    bytes_up: int
-    # Bytes that the programs received
-    bytes_down: int
-
-
-class ExecutionEgressRefusedNames(TypedDict):
-    name: str
-    queries: int
+    # What it reached over the network; null until it has ended, and if its sandbox has no network
+    egress: Egress | None
 
 
 class ExecutionEventsQuery(TypedDict):
@@ -796,6 +810,46 @@ class Metrics(TypedDict):
     divergence: Literal["cpu_bound", "sleep_or_block_bound", "host_interference_suspected"] | None
 
 
+class NetworkOffer(TypedDict):
+    # Whether sandboxes of this service can have a network
+    available: bool
+    # What a sandbox of this key may reach at most: the network bound of its project and account; "none" if its operator has opened nothing
+    policy: NetworkPolicy
+    today: NetworkOfferToday
+
+
+class NetworkOfferToday(TypedDict):
+    """What sandboxes have reserved and not used yet counts as used."""
+
+    # The present day, in UTC
+    date: str
+    # What all sandboxes together may still send today; null if the operator has set no such bound
+    bytes_up_left: int | None
+    # What they may still receive today
+    bytes_down_left: int | None
+
+
+class NetworkPolicyItem(TypedDict):
+    allow: list[NetworkPolicyItemAllow]
+    # Bytes that programs may send to the network, all connections together, over the whole life of the sandbox, from 0 to 17592186044416; by default 1048576
+    bytes_up: NotRequired[int]
+    # Bytes that programs may receive, in the same way, from 0 to 17592186044416; by default 1073741824
+    bytes_down: NotRequired[int]
+    # Connections that may be open at the same time, from 1 to 64; by default 64
+    connections: NotRequired[int]
+    # Connections that may begin within a minute, with those that are refused, from 1 to 600; by default 600
+    connections_per_minute: NotRequired[int]
+
+
+class NetworkPolicyItemAllow(TypedDict):
+    # A name such as `api.example.com`, or `*.example.org` for all names below example.org
+    host: NotRequired[str]
+    # Instead of `host`, a network, such as `203.0.113.0/24` with a prefix of at least 8 bits, or 16 (IPv6). It is only for connections to addresses: a name is allowed by its own rule
+    cidr: NotRequired[str]
+    # TCP ports, at most 16 different ones in a policy; not 53
+    ports: list[int]
+
+
 class NewSandboxLimits(TypedDict):
     # Memory of all programs, and of files in memory, together, from 67108864 to 4294967296; by default 536870912
     memory_bytes: NotRequired[int]
@@ -1081,6 +1135,43 @@ class SandboxChange(TypedDict):
     metadata: NotRequired[dict[str, str]]
 
 
+class SandboxEgress(TypedDict):
+    # The version of the policy at the time of the record
+    policy_version: int
+    # Bytes that the programs sent, and names under wildcards for which a name server was asked
+    bytes_up: int
+    # Bytes that the programs received
+    bytes_down: int
+    budget_left: SandboxEgressBudgetLeft
+    # Connections that were denied
+    denied: int
+    dns: SandboxEgressDns
+    # All connections of the sandbox, by name or address and decision
+    hosts: list[EgressHost]
+    # What belongs to no execution, such as what processes do that an execution has left behind, after its end
+    unattributed: Egress
+
+
+class SandboxEgressBudgetLeft(TypedDict):
+    """What the sandbox may still send and receive."""
+
+    up: int
+    down: int
+
+
+class SandboxEgressDns(TypedDict):
+    """Queries for names that the policy allows, and for others."""
+
+    answered: int
+    refused: int
+
+
+class SandboxEgressReport(TypedDict):
+    sandbox_id: str
+    # What all of its executions together have reached, or tried to; null if it has no network, and after the end if its machine was lost
+    egress: SandboxEgress | None
+
+
 class SandboxEnded(TypedDict):
     error: str
     end_reason: Literal["client", "lifetime", "idle", "memory", "suspended", "worker_lost", "shutdown", "failed"]
@@ -1157,28 +1248,7 @@ class SandboxNetwork(TypedDict):
     # Version of the policy: 1 at first, and one higher after each replacement
     version: int
     # What its programs may reach over the network. With "none" and version 1, it has no network for good
-    policy: Literal["none"] | SandboxNetworkPolicy
-
-
-class SandboxNetworkPolicy(TypedDict):
-    allow: list[SandboxNetworkPolicyAllow]
-    # Bytes that programs may send to the network, all connections together, over the whole life of the sandbox, from 0 to 17592186044416; by default 1048576
-    bytes_up: NotRequired[int]
-    # Bytes that programs may receive, in the same way, from 0 to 17592186044416; by default 1073741824
-    bytes_down: NotRequired[int]
-    # Connections that may be open at the same time, from 1 to 64; by default 64
-    connections: NotRequired[int]
-    # Connections that may begin within a minute, with those that are refused, from 1 to 600; by default 600
-    connections_per_minute: NotRequired[int]
-
-
-class SandboxNetworkPolicyAllow(TypedDict):
-    # A name such as `api.example.com`, or `*.example.org` for all names below example.org
-    host: NotRequired[str]
-    # Instead of `host`, a network, such as `203.0.113.0/24` with a prefix of at least 8 bits, or 16 (IPv6). It is only for connections to addresses: a name is allowed by its own rule
-    cidr: NotRequired[str]
-    # TCP ports, at most 16 different ones in a policy; not 53
-    ports: list[int]
+    policy: NetworkPolicy
 
 
 SandboxRequest = TypedDict(
@@ -1198,30 +1268,9 @@ SandboxRequest = TypedDict(
         # `snapshot`: when its lifetime or its idle time is over, a snapshot of its files is taken before it ends, and `last_snapshot` of its record names it; by default `end`
         "on_timeout": "NotRequired[Literal['end', 'snapshot']]",
         # What its programs may reach over the network, by default "none". A sandbox that is created with "none" has no network for good
-        "network": "NotRequired[Literal['none'] | SandboxRequestNetwork]",
+        "network": "NotRequired[NetworkPolicy]",
     },
 )
-
-
-class SandboxRequestNetwork(TypedDict):
-    allow: list[SandboxRequestNetworkAllow]
-    # Bytes that programs may send to the network, all connections together, over the whole life of the sandbox, from 0 to 17592186044416; by default 1048576
-    bytes_up: NotRequired[int]
-    # Bytes that programs may receive, in the same way, from 0 to 17592186044416; by default 1073741824
-    bytes_down: NotRequired[int]
-    # Connections that may be open at the same time, from 1 to 64; by default 64
-    connections: NotRequired[int]
-    # Connections that may begin within a minute, with those that are refused, from 1 to 600; by default 600
-    connections_per_minute: NotRequired[int]
-
-
-class SandboxRequestNetworkAllow(TypedDict):
-    # A name such as `api.example.com`, or `*.example.org` for all names below example.org
-    host: NotRequired[str]
-    # Instead of `host`, a network, such as `203.0.113.0/24` with a prefix of at least 8 bits, or 16 (IPv6). It is only for connections to addresses: a name is allowed by its own rule
-    cidr: NotRequired[str]
-    # TCP ports, at most 16 different ones in a policy; not 53
-    ports: list[int]
 
 
 class SandboxSample(TypedDict):

@@ -58,10 +58,9 @@ const limitField = (name: SandboxLimitName, what: string) => {
   return z.int().min(least).max(most).describe(`${what}, from ${least} to ${most}; by default ${usual}`).optional();
 };
 
-const networkField = networkPolicySchema.describe(
-  'What the programs of the sandbox may reach over the network: "none", or what the rules allow. It must be within the network bound of the project or account. ' +
-    "What no rule allows is refused; a mistake is an error",
-);
+export const networkBody = named("NetworkPolicy", networkPolicySchema);
+/** A policy of 16 KiB can have more values than other bodies. */
+export const POLICY_VALUES = 4_096;
 
 export const createBody = named(
   "SandboxRequest",
@@ -114,7 +113,7 @@ export const createBody = named(
           "`snapshot`: when its lifetime or its idle time is over, a snapshot of its files is taken before it ends, and `last_snapshot` of its record names it; by default `end`",
         )
         .optional(),
-      network: networkField
+      network: networkBody
         .optional()
         .describe(
           'What its programs may reach over the network, by default "none". A sandbox that is created with "none" has no network for good',

@@ -60,7 +60,8 @@ export async function toSandboxRequest(
   dependencies: Pick<Dependencies, "store">,
 ): Promise<SandboxRequest> {
   for (const field of ["env", "metadata"] as const) checkMap(field, Object(body)[field]);
-  const network = await toNetworkPolicy(Object(body).network ?? "none", caller, dependencies);
+  const { network = "none" } = Object(body) as { readonly network?: unknown };
+  const policy = await toNetworkPolicy(network, caller, dependencies);
   const given = checked(createBody, body);
   const limit = (name: SandboxLimitName) => given.limits?.[SANDBOX_LIMITS[name].field] ?? SANDBOX_LIMITS[name].default;
   return {
@@ -76,21 +77,23 @@ export async function toSandboxRequest(
     metadata: checkMetadata(given.metadata ?? {}),
     from: given.from ?? null,
     onTimeout: given.on_timeout ?? "end",
-    network,
+    network: policy,
   };
 }
 
 /**
  * Parses a network policy. A mistake is an error with its place, and never means a wider policy.
- * @param caller as of toSandboxRequest. Whether the policy is within the bound is decided when it is stored.
+ * @param owner whose network bound is the upper one of budgets that the policy does not state. Whether it is within the bound is decided when it is stored.
+ * @param field of which the policy is the value; empty: it is the body.
  * @throws ClientError invalidRequest.
  */
 export async function toNetworkPolicy(
   value: unknown,
   { accountId, projectId }: Pick<Caller, "accountId" | "projectId">,
   { store }: Pick<Dependencies, "store">,
+  field = "network",
 ): Promise<NetworkPolicy> {
-  return namingPart("network", async () => {
+  return namingPart(field, async () => {
     parseNetworkPolicy(value); // a mistake costs no read of the bound
     return value === "none"
       ? "none"

@@ -6,7 +6,16 @@ import { toSandboxRecord } from "../../../domain/sandboxes/sandbox-record.ts";
 import { isStillValid } from "../../access/auth.ts";
 import { type Call, route, type Services } from "../../route.ts";
 import { IDEMPOTENCY_KEY, PAGE, pageOf, SANDBOX_ID } from "../parameters.ts";
-import { changeBody, createBody, metricsBody, sandboxBody, sandboxesBody, toLastMetrics, toMetrics } from "./bodies.ts";
+import {
+  changeBody,
+  createBody,
+  metricsBody,
+  POLICY_VALUES,
+  sandboxBody,
+  sandboxesBody,
+  toLastMetrics,
+  toMetrics,
+} from "./bodies.ts";
 import { checkAllowed, ofSandbox, refusing } from "./of-sandbox.ts";
 import { SANDBOX_ERRORS } from "./refused.ts";
 import { CREATE_ERRORS, checked, checkMetadata, toChange, toSandboxRequest } from "./requests.ts";
@@ -28,6 +37,8 @@ export const createSandbox = route({
     "sandboxesOff",
     "sandboxCpus",
     "sandboxDisk",
+    "networkOff",
+    "networkForbidden",
     "sandboxQuota",
     "sandboxesFull",
     "notUnicode",
@@ -37,6 +48,7 @@ export const createSandbox = route({
     "snapshotTooLarge",
     "snapshotsFull",
   ],
+  config: { values: POLICY_VALUES },
   handler: (services) => async (call) => {
     const { request, reply, caller, headers } = call;
     checkAllowed(caller, services);
@@ -164,7 +176,7 @@ export const endSandbox = route({
  * @param ofEnded then makes the answer. If the sandbox ends only now, it also gets the refusal of the request; its end may not be stored yet.
  * @throws ClientError sandboxNotFound, also for a sandbox of another account.
  */
-async function unlessEnded<T>(
+export async function unlessEnded<T>(
   call: Call<{ readonly id: string }>,
   services: Services,
   ofEnded: (ended: Sandbox, refusal?: unknown) => Promise<T>,
