@@ -11,6 +11,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map(
     webhooks: async () => (await import("./webhooks.ts")).webhooksCommand(),
     members: async () => (await import("./members.ts")).membersCommand(),
     tiers: async () => (await import("./tiers.ts")).tiersCommand(),
+    network: async () => (await import("./network.ts")).networkCommand(),
     audit: async () => (await import("./audit.ts")).auditCommand(),
     backup: async () => (await import("./backup.ts")).backupCommand(),
     restore: async () => (await import("./restore.ts")).restoreCommand(),

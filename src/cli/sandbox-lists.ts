@@ -1,5 +1,5 @@
-import type { ExecutionSummary, Sandbox, Snapshot } from "../../client/typescript/src/types.ts";
-import { escaped, toJson } from "./answer.ts";
+import type { ExecutionSummary, Sandbox, SandboxEgressReport, Snapshot } from "../../client/typescript/src/types.ts";
+import { escaped, table, toJson } from "./answer.ts";
 import { answered, connection } from "./sandbox-connection.ts";
 
 /** The most entries of a page, which the service bounds. */
@@ -97,6 +97,21 @@ export async function listExecutions(id: string, { json }: { readonly json?: boo
     const what = one.shell ?? one.argv?.join(" ") ?? one.language;
     return [number, verdict ?? status, startedAt, completedAt, how, what];
   });
+}
+
+/** What a sandbox has reached, for people. Programs have chosen the names. */
+export function egressText({ egress }: SandboxEgressReport): string {
+  if (egress === null) return "nothing is known: the sandbox has no network, or its machine was lost";
+  const { policy_version: version, bytes_up: up, bytes_down: down, budget_left: left, denied, dns } = egress;
+  const facts = [
+    `version ${version} of the policy; ${up} bytes up and ${down} down, ${left.up} and ${left.down} are left`,
+    `${denied} connections denied; ${dns.answered} names answered and ${dns.refused} refused`,
+  ];
+  const rows = egress.hosts.map((host) => [
+    ...[host.decision, host.name ?? "(others)"],
+    ...[host.connections, host.bytes_up, host.bytes_down].map(String),
+  ]);
+  return [...facts, table(["DECISION", "NAME", "CONNECTIONS", "UP", "DOWN"], rows)].join("\n");
 }
 
 /** Every field of a record with its value, one a line; the name of a field has the names of those around it. */

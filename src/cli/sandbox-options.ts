@@ -1,7 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import type { SandboxRequest } from "../../client/typescript/src/types.ts";
+import type { NetworkPolicy, SandboxRequest } from "../../client/typescript/src/types.ts";
 import { OperatorError } from "../domain/operator-error.ts";
 import { ON_TIMEOUT } from "../domain/sandboxes/sandbox.ts";
+import { ALLOW_FORM, allowRule, readJson } from "./network-options.ts";
 import { wholeNumber } from "./option-values.ts";
 
 const [MIB, GIB] = [1_048_576, 1_073_741_824];
@@ -39,6 +40,24 @@ const disk = limit(
 // The size and the number of files on a disk follow from its size.
 for (const other of ["files", "inodes"]) disk.option.conflicts(other);
 
+/** Options for what programs may reach: rules, or a file with a whole policy. */
+const NETWORK_OPTIONS: readonly CreationOption[] = [
+  creation(
+    new Option(ALLOW_FORM, "a host or network that programs may reach, with its ports; can be repeated")
+      .argParser(allowRule)
+      .conflicts("network"),
+    (request, allow: ReturnType<typeof allowRule>) => {
+      request.network = { allow: [...allow] };
+    },
+  ),
+  creation(
+    new Option("--network <file>", "JSON of what programs may reach over the network; - for standard input"),
+    (request, file: string) => {
+      request.network = readJson(file) as NetworkPolicy;
+    },
+  ),
+];
+
 const CREATION_OPTIONS: readonly CreationOption[] = [
   number("--lifetime <seconds>", "longest life of a new sandbox", (request, value) => {
     request.lifetime_secs = value;
@@ -64,7 +83,21 @@ const CREATION_OPTIONS: readonly CreationOption[] = [
       request.on_timeout = value;
     },
   ),
+  ...NETWORK_OPTIONS,
 ];
+
+/** Adds the options for a network policy to a command that replaces it. */
+export function withNetwork(command: Command): Command {
+  for (const { option } of NETWORK_OPTIONS) command.addOption(option);
+  return command;
+}
+
+/** The policy of these options. @throws OperatorError if there is none. */
+export function networkOf(given: Given): NetworkPolicy {
+  const { network } = creationOf(given);
+  if (network === undefined) throw new OperatorError("say what programs may reach: --allow or --network");
+  return network;
+}
 
 /** Adds the options of a command that can create a sandbox. */
 export function withCreation(command: Command): Command {

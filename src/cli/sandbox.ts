@@ -9,8 +9,23 @@ import { wholeNumber } from "./option-values.ts";
 import { answered, connection } from "./sandbox-connection.ts";
 import { copy } from "./sandbox-copy.ts";
 import { follow, runIn, shellIn } from "./sandbox-execution.ts";
-import { factsOf, listExecutions, listSandboxes, listSnapshots, type WhichSandboxes } from "./sandbox-lists.ts";
-import { checkNoCreation, creationOf, type Given, pair, withCreation } from "./sandbox-options.ts";
+import {
+  egressText,
+  factsOf,
+  listExecutions,
+  listSandboxes,
+  listSnapshots,
+  type WhichSandboxes,
+} from "./sandbox-lists.ts";
+import {
+  checkNoCreation,
+  creationOf,
+  type Given,
+  networkOf,
+  pair,
+  withCreation,
+  withNetwork,
+} from "./sandbox-options.ts";
 
 type Pairs = Readonly<Record<string, string>>;
 
@@ -54,6 +69,8 @@ interface Report {
   readonly description: string;
   readonly options: readonly Option[];
   readonly read: (client: Assay, id: string, given: Given) => Promise<object>;
+  /** The record for people; by default, a line for each of its fields. */
+  readonly text?: (record: never) => string;
 }
 
 const REPORTS: readonly Report[] = [
@@ -68,6 +85,13 @@ const REPORTS: readonly Report[] = [
     description: "Print the memory, CPU time, processes and files of a sandbox now. This is a use of the sandbox.",
     options: [new Option("--samples", "also what it used over its life")],
     read: (client, id, { samples }) => client.sandboxMetrics(id, { samples: samples === true }),
+  },
+  {
+    name: "egress",
+    description: "Print what a sandbox has reached over the network, or tried to, also after its end.",
+    options: [],
+    read: (client, id) => client.sandboxEgress(id),
+    text: egressText,
   },
 ];
 
@@ -132,6 +156,18 @@ export function sandboxCommand(): Command {
     .option("--idle <seconds>", "how long it lives without use", wholeNumber)
     .option("--metadata <name=value>", "metadata, which replaces all that it has; can be repeated", pair)
     .action(change);
+  withNetwork(
+    sandbox
+      .command("network")
+      .description(
+        "Replace what the programs of a sandbox may reach, as a whole. Connections that the new policy does not allow are ended. A sandbox that was created without a network stays without.",
+      )
+      .argument("<id>"),
+  )
+    .addOption(new Option("--none", "nothing, until it is replaced again").conflicts(["allow", "network"]))
+    .action(async (id: string, { none, ...options }: Given & { none?: boolean }) => {
+      await answered(connection().client.replaceNetwork(id, none ? "none" : networkOf(options)));
+    });
   sandbox
     .command("executions")
     .description("List executions of a sandbox, newest first: number, verdict, start, end, kind and program.")
@@ -194,14 +230,14 @@ function addAct(parent: Command, { name, description, act }: Act): void {
     });
 }
 
-function addReport(parent: Command, { name, description, options, read }: Report): void {
+function addReport(parent: Command, { name, description, options, read, text }: Report): void {
   const command = parent.command(name).description(description).argument("<id>");
   for (const option of options) command.addOption(option);
   command
     .option("--json", "print it as one line of JSON")
     .action(async (id: string, given: Given & { json?: boolean }) => {
       const record = await answered(read(connection().client, id, given));
-      answer(given.json, record, () => factsOf(record).join("\n"));
+      answer(given.json, record, () => text?.(record as never) ?? factsOf(record).join("\n"));
     });
 }
 

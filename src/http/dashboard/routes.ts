@@ -20,6 +20,7 @@ import { languageRoutes } from "./languages.ts";
 import { liveRoutes } from "./live.ts";
 import { meRoutes } from "./me.ts";
 import { memberRoutes } from "./members.ts";
+import { networkRoutes } from "./network.ts";
 import { newSandboxRoutes } from "./new-sandbox.ts";
 import { nodeRoutes } from "./nodes.ts";
 import { overviewRoutes } from "./overview.ts";
@@ -78,6 +79,7 @@ export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
   ...snapshotRoutes,
   ...healthRoutes,
   ...projectRoutes,
+  ...networkRoutes,
   ...keyRoutes,
   ...endpointRoutes,
   ...deliveryRoutes,
