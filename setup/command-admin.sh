@@ -1,4 +1,4 @@
-# assay accounts, projects, keys, webhooks, members, tiers, audit, backup, restore, problems import, list and delete. These commands need
+# assay accounts, projects, keys, webhooks, members, tiers, network, audit, backup, restore, problems import, list and delete. These commands need
 # only the database, and work while a service runs. `problems import` also needs the launcher and the image if the package has no time
 # limit, or if its programs make tests.
 
@@ -7,8 +7,11 @@ case $command in
 backup) [ ! -t 1 ] || fail "a backup is for a file: sudo assay backup > FILE" ;;
 restore) [ ! -t 0 ] || fail "a backup is read from a file: sudo assay restore < FILE" ;;
 esac
-# Only restore gets the standard input. If another command had it, a compromised service could read it, such as the rest of a script.
-if [ "$command" = restore ]; then exec 3<&0; else exec 3</dev/null; fi
+# Only commands that read the standard input get it. If another command had it, a compromised service could read it, such as the rest of a script.
+case "$command $* " in
+restore* | "network set "*"--file - "* | "network set "*"--file=- "*) exec 3<&0 ;;
+*) exec 3</dev/null ;;
+esac
 prepare_software
 measures=no socket=
 if [ "$command ${1-}" = "problems import" ]; then

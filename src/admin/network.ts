@@ -1,7 +1,7 @@
 import type { AuditActor } from "../domain/audit.ts";
 import { type NetworkBound, type NetworkBoundJson, parseNetworkBound, toBoundJson } from "../domain/egress/bound.ts";
 import type { EgressHost } from "../domain/egress/egress-record.ts";
-import { PolicyError, toNetworkJson } from "../domain/egress/policy.ts";
+import { type NetworkPolicy, PolicyError, toNetworkJson } from "../domain/egress/policy.ts";
 import type { BoundChanged, BoundOwner, StoredBound } from "../store/egress/bounds.ts";
 import type { EgressHostOfDay } from "../store/egress/hosts.ts";
 import type { Store } from "../store/store.ts";
@@ -88,8 +88,9 @@ export async function setNetwork(
   value: unknown,
   actor: AuditActor,
 ): Promise<{ readonly narrowed: number }> {
-  const bound = boundOf(value);
   const owner = await ownerOfNetwork(store, which);
+  const upper = owner.projectId === null ? null : (await store.egress.bound(owner.accountId, null)).policy;
+  const bound = boundOf(value, upper);
   return changed(await store.egress.setBound(owner, bound, actor));
 }
 
@@ -102,9 +103,9 @@ export async function clearNetwork(
   return changed(await store.egress.clearBound(await ownerOfNetwork(store, which), actor));
 }
 
-function boundOf(value: unknown): NetworkBound {
+function boundOf(value: unknown, upper: NetworkPolicy | null): NetworkBound {
   try {
-    return parseNetworkBound(value);
+    return parseNetworkBound(value, upper);
   } catch (error) {
     throw error instanceof PolicyError ? new AdminError(error.message) : error;
   }

@@ -22,7 +22,8 @@ export const ALLOW_FORM = "--allow <host:ports>";
 
 /** A number of bytes, up to those that a budget can have. */
 function bytes(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("must be a whole number");
+  if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(Number(text)))
+    throw new InvalidArgumentError("must be a whole number");
   return Number(text);
 }
 
@@ -53,7 +54,7 @@ export function withBound(command: Command): Command {
     .addOption(
       new Option(
         "--file <path>",
-        "JSON of the bound, as `show --json` prints it as `bound`; - for standard input",
+        "JSON of the bound, as `show --json` prints it as `bound`: a file that the user of the service can read, or - for the standard input",
       ).conflicts("allow"),
     )
     .addOption(

@@ -48,10 +48,10 @@ export function toBoundJson({ policy, upPerDay, downPerDay }: NetworkBound): Net
 }
 
 /**
- * Parses a bound. @param value JSON, in which the bounds of a day can be absent.
+ * Parses a bound. @param value JSON, in which the bounds of a day can be absent. @param upper the bound of the account of a project, as of `parseNetworkPolicy`.
  * @throws PolicyError, whose path begins with a field of the bound.
  */
-export function parseNetworkBound(value: unknown): NetworkBound {
+export function parseNetworkBound(value: unknown, upper: NetworkPolicy | null = null): NetworkBound {
   if (typeof value !== "object" || value === null || Array.isArray(value) || !("policy" in value))
     throw new PolicyError("", 'must be an object with the field "policy"');
   const { policy, ...others } = value;
@@ -61,15 +61,15 @@ export function parseNetworkBound(value: unknown): NetworkBound {
     throw new PolicyError(issue?.path.join(".") ?? "", issue?.message ?? "is not valid");
   }
   return {
-    policy: policyOf(policy),
+    policy: policyOf(policy, upper),
     upPerDay: data.bytes_up_per_day ?? null,
     downPerDay: data.bytes_down_per_day ?? null,
   };
 }
 
-function policyOf(value: unknown): NetworkPolicy {
+function policyOf(value: unknown, upper: NetworkPolicy | null): NetworkPolicy {
   try {
-    return parseNetworkPolicy(value);
+    return parseNetworkPolicy(value, upper);
   } catch (error) {
     if (!(error instanceof PolicyError)) throw error;
     throw new PolicyError(["policy", error.path].filter((part) => part !== "").join("."), error.reason);

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import type { EgressRecord } from "../../domain/egress/egress-record.ts";
+import { notAllowed } from "../../domain/egress/policy.ts";
 import { clientError } from "../../domain/error.ts";
 import {
   EXECUTION_BOUNDS,
@@ -37,6 +39,9 @@ import { type Tool, type ToolCall, tool } from "./tool.ts";
 const MAX_ENTRIES = 200;
 /** The most sandboxes in a result. */
 const MAX_SANDBOXES = 20;
+/** The most hosts in a result that a policy has denied, and the longest reason. Programs have chosen the names. */
+const MAX_DENIED = 20;
+const MAX_REASON = 400;
 
 const id = z.uuid().describe("Id of the sandbox, from sandbox_create or sandbox_list");
 const number = z.int().min(1).describe("Number of the execution, from sandbox_run");
@@ -55,6 +60,19 @@ const execution = z.strictObject({
   cpu_time_secs: z.number().nullable(),
   memory_peak_bytes: count.nullable(),
   processes_left: count.nullable().describe("Processes that go on after the end of the main program"),
+  denied_hosts: z
+    .array(
+      z.strictObject({
+        host: z.string().describe("A name or an address"),
+        port: z.int().nullable().describe("Null if the program only asked for the name"),
+        reason: z.string(),
+      }),
+    )
+    .max(MAX_DENIED)
+    .nullable()
+    .describe(
+      `The first ${MAX_DENIED} hosts that the network policy of the sandbox did not let the program reach; null until it has ended, and without a network`,
+    ),
   stdout: outputSchema.nullable().describe("Null until the execution has ended"),
   stderr: outputSchema.nullable(),
 });
@@ -69,7 +87,8 @@ const create = tool({
   name: "sandbox_create",
   title: "Create a sandbox",
   description:
-    "Creates a sandbox: a Linux machine without network, with files and processes that stay from one sandbox_run to the next. Programs run " +
+    "Creates a sandbox: a Linux machine with files and processes that stay from one sandbox_run to the next. Without `network`, it has no network; " +
+    "with it, programs reach the hosts that its rules allow, as far as the operator permits that, and nothing else. Programs run " +
     "as a user without privileges, in /home/user. The sandbox ends by sandbox_end, after its lifetime, and when it is idle for long.",
   input: z.strictObject(createBody.shape),
   output: z.strictObject({
@@ -187,7 +206,12 @@ async function shown(running: RunningExecution, call: ToolCall, over: AbortSigna
 }
 
 async function showExecution(of: Execution, { admit, dependencies }: ToolCall): Promise<ToolResult<ShownExecution>> {
-  await admit(Math.min(outputBytes(of.outcome?.output), 2 * SHOWN_BYTES));
+  const denied = of.egress && deniedBy(of.egress);
+  const lines = (denied ?? []).map(({ host, port, reason }) => JSON.stringify([host, port, reason]));
+  await admit(
+    Math.min(outputBytes(of.outcome?.output), 2 * SHOWN_BYTES) +
+      2 * lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0),
+  );
   const { sandbox_id, number, status, result, metrics, output, processes_left } = toLongExecutionRecord(of);
   const more = (stream: string, offset: number) =>
     `sandbox_result with number ${number}, stream "${stream}", offset ${offset}`;
@@ -201,6 +225,7 @@ async function showExecution(of: Execution, { admit, dependencies }: ToolCall): 
     cpu_time_secs: metrics.cpu_time_secs,
     memory_peak_bytes: metrics.memory_peak_bytes,
     processes_left,
+    denied_hosts: denied,
     stdout: excerptOf(output.stdout, SHOWN_BYTES, (offset) => more("stdout", offset)),
     stderr: excerptOf(output.stderr, SHOWN_BYTES, (offset) => more("stderr", offset)),
   };
@@ -210,8 +235,24 @@ async function showExecution(of: Execution, { admit, dependencies }: ToolCall): 
       ? []
       : [`Wall time ${value.wall_time_secs} s, CPU time ${value.cpu_time_secs} s.`]),
     `Execution ${number} of sandbox ${sandbox_id}.`,
+    ...(lines.length > 0 ? [`The network policy denied what the text after this lists, with the reasons.`] : []),
   ];
-  return { value, texts: [facts.join("\n"), ...outputsOf(value)] };
+  // Programs have chosen the names. They are quoted, and in a text of their own, so that none can pass for a fact.
+  const texts = [facts.join("\n"), ...(lines.length > 0 ? [lines.join("\n")] : []), ...outputsOf(value)];
+  return { value, texts };
+}
+
+/** The hosts that a policy has denied, each once. */
+function deniedBy({ connections, refused_names: names }: EgressRecord): NonNullable<ShownExecution["denied_hosts"]> {
+  const denied = new Map<string, NonNullable<ShownExecution["denied_hosts"]>[number]>();
+  const add = (host: string, port: number | null, reason: string) => {
+    if (denied.size < MAX_DENIED && !denied.has(`${host} ${port}`))
+      denied.set(`${host} ${port}`, { host, port, reason: reason.slice(0, MAX_REASON) });
+  };
+  for (const { name, address, port, decision, reason } of connections)
+    if (decision === "denied") add(name ?? address ?? "", port, reason ?? "");
+  for (const { name } of names) add(name, null, notAllowed(name));
+  return [...denied.values()];
 }
 
 function notEnded({ background }: Execution, holdMs: number): string {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { type TestContext, test } from "node:test";
+import { parseNetworkPolicy } from "../../../src/domain/egress/policy.ts";
 import { SandboxRefused } from "../../../src/domain/sandboxes/sandbox.ts";
 import { SHOWN_BYTES } from "../../../src/http/mcp/results.ts";
 import { MemorySandboxes } from "../../support/http/memory-sandboxes.ts";
@@ -251,4 +252,44 @@ onEachDatabase((open) => {
       assert.deepEqual([isError, text], [true, "sandbox not found"], tool);
     }
   });
+
+  test(
+    "a model gives a sandbox a network within the bound, and sees what was denied, in a bounded text of its own",
+    LIMIT,
+    async (t) => {
+      const { call, store } = await serving(t, { open });
+      const owner = (await store.keys.list()).find(({ profiles }) => profiles.includes("agent"));
+      const network = { allow: [{ host: "api.example.com", ports: [443] }] };
+      const closed = await call("sandbox_create", { network });
+      assert.match(closed.texts[0] ?? "", /^network: no network is open for this account/);
+      const mistake = await call("sandbox_create", {
+        network: { allow: [{ host: "api.example.com", ports: ["443"] }] },
+      });
+      assert.match(mistake.texts[0] ?? "", /^network\.allow\.0\.ports\.0: /);
+      const bound = { policy: parseNetworkPolicy(network), upPerDay: null, downPerDay: null };
+      await store.egress.setBound({ accountId: owner?.accountId ?? "", projectId: null }, bound, "test");
+      const { sandbox_id } = (await call("sandbox_create", { network })).structuredContent;
+      const many = Array.from({ length: 30 }, (_, at) => `h${at}.example.net`);
+      const ran = await call("sandbox_run", { sandbox_id, shell: `reach api.example.com ${many.join(" ")}` });
+      const denied = ran.structuredContent.denied_hosts;
+      assert.equal(denied.length, 20);
+      assert.deepEqual(denied[0], {
+        host: "h0.example.net",
+        port: 443,
+        reason: "h0.example.net is not allowed by the policy of this sandbox",
+      });
+      assert.match(ran.texts[0] ?? "", /The network policy denied/);
+      assert.ok(ran.texts[1]?.split("\n").every((line) => Array.isArray(JSON.parse(line))));
+      const fine = await call("sandbox_run", { sandbox_id, shell: "reach api.example.com" });
+      assert.deepEqual(fine.structuredContent.denied_hosts, []);
+      assert.doesNotMatch(fine.texts.join(), /denied/);
+      const later = await call("sandbox_result", { sandbox_id, number: 1 });
+      assert.deepEqual(later.structuredContent.execution.denied_hosts, denied);
+      const without = (await call("sandbox_create")).structuredContent.sandbox_id;
+      assert.equal(
+        (await call("sandbox_run", { sandbox_id: without, shell: "echo a" })).structuredContent.denied_hosts,
+        null,
+      );
+    },
+  );
 });

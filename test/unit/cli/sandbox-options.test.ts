@@ -32,11 +32,24 @@ test("options become the request for a sandbox, and what is not given is left to
   assert.deepEqual(request("--disk", "8", "--memory", "64"), {
     limits: { memory_bytes: 64 * MIB, storage: "disk", disk_bytes: 8192 * MIB },
   });
+  assert.deepEqual(request("--allow", "api.example.com:80,443", "--allow", "2001:db8::/32:443"), {
+    network: {
+      allow: [
+        { host: "api.example.com", ports: [80, 443] },
+        { cidr: "2001:db8::/32", ports: [443] },
+      ],
+    },
+  });
 });
 
 test("what cannot be meant is refused", () => {
   assert.throws(() => parsed("--disk", "8", "--files", "64"), /'--disk <GiB>' cannot be used with option '--files/);
   assert.throws(() => parsed("--disk", "8", "--inodes", "64"), /cannot be used with option '--inodes/);
+  assert.throws(() => parsed("--allow", "a.example.org:1", "--network", "f"), /cannot be used with option '--network/);
+  for (const rule of ["", "example.org", ":443", "example.org:", "example.org:https", "example.org:80,"])
+    assert.throws(() => parsed("--allow", rule), /must be HOST:PORT/);
+  assert.throws(() => request("--network", "/nowhere"), /no such file/);
+  assert.throws(() => checkNoCreation(parsed("--allow", "a.example.org:1")), /--allow is only for a new sandbox/);
   assert.throws(() => parsed("--cpus", "1.5"), /must be a whole number/);
   assert.throws(() => parsed("--on-timeout", "sleep"), /Allowed choices are end, snapshot/);
   assert.throws(() => checkNoCreation(parsed("--memory", "64")), /^Error: --memory is only for a new sandbox/);
