@@ -108,7 +108,13 @@ export const sandboxEgressSchema = z.strictObject({
 });
 export type SandboxEgressRecord = z.output<typeof sandboxEgressSchema>;
 
-/** The bytes that a record takes in the database. Hostile programs write it, so they count among what is kept of a sandbox. */
+/** The sizes of records that were measured: a record does not change. */
+const sizes = new WeakMap<object, number>();
+
+/** The bytes of a record as JSON, as the database has it. Hostile programs write it, so they count among what is kept of a sandbox. */
 export function egressBytes(record: EgressRecord | SandboxEgressRecord | null): number {
-  return record === null ? 0 : Buffer.byteLength(JSON.stringify(record));
+  if (record === null) return 0;
+  const bytes = sizes.get(record) ?? Buffer.byteLength(JSON.stringify(record));
+  sizes.set(record, bytes);
+  return bytes;
 }

@@ -8,7 +8,7 @@ import {
   checking,
   endedExecution,
   type Followed,
-  outputBytes,
+  recordBytes,
   runningExecution,
   sendTexts,
 } from "../api/sandboxes/execution-events.ts";
@@ -81,7 +81,7 @@ export const sandboxLiveRoutes: readonly DashboardRoute[] = [
               }
             } else {
               for (const stream of ["stdout", "stderr"] as const) yield* eventsOf(stream, decoders[stream].end());
-              await answers.admitFor(owner, request, reply)(outputBytes(event.execution.outcome?.output));
+              await answers.admitFor(owner, request, reply)(recordBytes(event.execution));
               yield "event: ended\ndata: ";
               yield* jsonPieces(await executionDetailOf(store, event.execution));
               yield "\n\n";

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { WebSocket } from "ws";
 import { z } from "zod";
 import { ClientError, clientError } from "../../../domain/error.ts";
-import { jsonPieces, longBytes } from "../../../domain/json-pieces.ts";
+import { jsonPieces } from "../../../domain/json-pieces.ts";
 import type { Execution } from "../../../domain/sandboxes/execution.ts";
 import { SandboxRefused } from "../../../domain/sandboxes/sandbox.ts";
 import { toLongExecutionRecord } from "../../../domain/sandboxes/sandbox-record.ts";
@@ -16,7 +16,7 @@ import { named } from "../../named-schemas.ts";
 import { route, type Services } from "../../route.ts";
 import { EXECUTION_NUMBER, SANDBOX_ID } from "../parameters.ts";
 import { executionBody, signalBody, terminalBody } from "./bodies.ts";
-import { checking, type Followed, outputBytes, type Position } from "./execution-events.ts";
+import { checking, type Followed, type Position, recordBytes } from "./execution-events.ts";
 import { followedExecution, OFFSETS } from "./executions.ts";
 import { toClientError } from "./refused.ts";
 import { checked } from "./requests.ts";
@@ -196,12 +196,11 @@ class AttachedSocket {
         }
         continue;
       }
-      const { outcome } = event.execution;
       // That of an execution of the store was reserved before it was read.
       if (followed.running)
-        await answers.admitFor(this.#socket.owner, this.#request, this.#reply)(outputBytes(outcome?.output));
+        await answers.admitFor(this.#socket.owner, this.#request, this.#reply)(recordBytes(event.execution));
       const ended = await endOf(event.execution);
-      const most = 6 * Math.max(longBytes(ended), 1_048_576);
+      const most = 6 * Math.max(recordBytes(event.execution), 1_048_576);
       await this.#socket.inTime(() => this.#socket.sendPieces(jsonPieces(ended)), most);
       this.#socket.close(CLOSED.ended, "the execution has ended");
       return;

@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { egressBytes } from "../../../domain/egress/egress-record.ts";
 import { ClientError, clientError } from "../../../domain/error.ts";
 import { jsonPieces } from "../../../domain/json-pieces.ts";
 import type { Execution } from "../../../domain/sandboxes/execution.ts";
@@ -187,9 +188,8 @@ export function sendExecution(
         }
       } else {
         for (const stream of ["stdout", "stderr"] as const) yield* output(stream, decoders[stream].end());
-        const { outcome } = event.execution;
         // That of an execution of the store was reserved before it was read.
-        if (followed.running) await answers.admitFor(owner, request, reply)(outputBytes(outcome?.output));
+        if (followed.running) await answers.admitFor(owner, request, reply)(recordBytes(event.execution));
         yield "event: ended\ndata: ";
         yield* jsonPieces(toLongExecutionRecord(event.execution));
         yield "\n\n";
@@ -202,4 +202,9 @@ export function sendExecution(
 /** How much memory the output of an execution takes. */
 export function outputBytes(output: { readonly stdout: Buffer; readonly stderr: Buffer } | null | undefined): number {
   return output ? output.stdout.length + output.stderr.length : 0;
+}
+
+/** How much memory the parts of a record take that programs can make long: the output, and what they reached over the network. */
+export function recordBytes({ outcome, egress }: Pick<Execution, "outcome" | "egress">): number {
+  return outputBytes(outcome?.output) + egressBytes(egress);
 }

@@ -25,9 +25,9 @@ import {
 import {
   endedExecution,
   type Followed,
-  outputBytes,
   type Position,
   readPosition,
+  recordBytes,
   runningExecution,
   sendExecution,
 } from "./execution-events.ts";
@@ -152,7 +152,7 @@ export async function whenEnded(
 }
 
 async function send(execution: Execution, { request, reply, owner }: Call, { answers }: Services) {
-  await answers.admitFor(owner, request, reply)(outputBytes(execution.outcome?.output));
+  await answers.admitFor(owner, request, reply)(recordBytes(execution));
   return await answers.send(owner, reply, toLongExecutionRecord(execution));
 }
 
