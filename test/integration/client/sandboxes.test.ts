@@ -52,6 +52,9 @@ onEachDatabase((open) => {
       assert.equal((await call("pauseSandbox", id)).state, "paused");
       assert.equal((await call("resumeSandbox", id)).state, "running");
       assert.equal((await call("sandboxMetrics", id)).processes, 4);
+      assert.equal((await call("networkOffer")).policy, "none");
+      assert.deepEqual((await call("replaceNetwork", id, "none")).network, { version: 1, policy: "none" });
+      assert.deepEqual(await call("sandboxEgress", id), { sandbox_id: id, egress: null });
       const samples = { options: { samples: true } };
       const measured = await client.call({
         port,

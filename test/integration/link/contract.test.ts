@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { describe, type TestContext, test } from "node:test";
+import { parseNetworkPolicy } from "../../../src/domain/egress/policy.ts";
 import { FileError, type FileErrorCode } from "../../../src/domain/sandboxes/files.ts";
 import type { SandboxHandle, SandboxHost } from "../../../src/domain/sandboxes/host.ts";
 import { type SandboxRefusalCode, SandboxRefused } from "../../../src/domain/sandboxes/sandbox.ts";
@@ -328,6 +329,38 @@ for (const [name, open] of Object.entries(HOSTS)) {
       over.abort();
       assert.equal((await events.next()).done, true);
       await assert.rejects(files.watch("nowhere", false, never), fileRefused("notFound", "/home/user/nowhere"));
+    });
+
+    test("a network policy is replaced, and what was reached is read", async (t) => {
+      const { host, memory, store, handle: without, accountId } = await open(t);
+      const wide = parseNetworkPolicy({
+        allow: [
+          { host: "*.example.org", ports: [80, 443] },
+          { cidr: "2001:db8::/32", ports: [443] },
+        ],
+      });
+      await assert.rejects(without.replaceNetwork(wide), refused("sandboxWithoutNetwork"));
+      assert.equal((await without.replaceNetwork("none")).network.version, 1);
+      assert.equal(await without.egress(), null);
+      const bound = { policy: wide, upPerDay: null, downPerDay: null };
+      await store.egress.setBound({ accountId, projectId: null }, bound, "test");
+      const caller = callerOf({ accountId, keyId: without.sandbox.keyId });
+      const { id } = await memory.create(sandboxRequest({ network: wide }), caller, null);
+      const handle = await host.find(id, accountId);
+      assert.deepEqual(handle.sandbox.network, { version: 1, network: wide });
+      const ran = await (await handle.execute(shellRequest("reach a.example.org evil.net"))).ended;
+      assert.deepEqual(
+        ran.egress?.connections.map(({ decision }) => decision),
+        ["allowed", "denied"],
+      );
+      assert.equal((await handle.egress())?.denied, 1);
+      const narrower = parseNetworkPolicy({ allow: [{ host: "a.example.org", ports: [443] }] });
+      assert.deepEqual((await handle.replaceNetwork(narrower)).network, { version: 2, network: narrower });
+      await assert.rejects(
+        handle.replaceNetwork(parseNetworkPolicy({ allow: [{ host: "evil.net", ports: [443] }] })),
+        refused("networkForbidden", { reason: "port 443 of evil.net is not within the upper bound of the policy" }),
+      );
+      assert.equal((await handle.replaceNetwork("none")).network.version, 3);
     });
   });
 }

@@ -284,6 +284,7 @@ test("random answers to every method end in an error of the link", async (t) => 
     options: {},
     env: {},
     keyId: "key",
+    policy: "none",
     request: shellRequest("x"),
   };
   let client = await connect();
