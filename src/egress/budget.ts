@@ -1,11 +1,8 @@
 /*
  * Budgets of bytes. Bytes are reserved before they are forwarded, so the use never exceeds a budget by a byte, whatever the number of connections. A
- * budget of a sandbox can have a lender, such as the bytes of an account on one day, which several workers share: it is leased in blocks, and what was not
- * used is given back.
+ * budget of a sandbox can have a lender, such as the database, which outlives this process and knows the bytes that several sandboxes share: bytes are
+ * leased in blocks, ahead of their use, and what was not used is given back.
  */
-
-/** The bytes that are leased at once. */
-const BLOCK_BYTES = 16 * 1024 * 1024;
 
 /** Bytes that a lender has counted as used. */
 export interface Lease {
@@ -54,27 +51,52 @@ export class MemoryLender implements ByteLender {
   }
 }
 
+export interface ByteBudgetOptions {
+  /** Absent: only the limit of the sandbox itself holds. */
+  readonly lender?: ByteLender | null;
+  /** Bytes that an earlier process, or an earlier proxy of this one, has used. */
+  readonly used?: number;
+  /** The bytes that are leased at once, if not the part of the limit that LEASES says. */
+  readonly blockBytes?: number;
+}
+
+/** A sixteenth of the limit is leased at once. What a process that dies has leased counts as used, so it is never much. */
+const LEASES = { part: 16, least: 64 * 1024, most: 16 * 1024 * 1024 } as const;
+/** How long a lender that has nothing left, or has failed, is not asked again; after a failure, only not in advance. */
+const NOT_ASKED_MS = 1_000;
+
+/** A lease, and how much of it is not used. */
+interface Leased {
+  readonly lease: Lease;
+  left: number;
+}
+
 /** The budget of a sandbox in one direction. */
 export class ByteBudget {
   #limit: number;
   readonly #lender: ByteLender | null;
-  readonly #blockBytes: number;
-  #used = 0;
-  #lease: Lease | null = null;
+  readonly #blockBytes: number | null;
+  #used: number;
+  /** What is leased and not used up, the oldest lease first. */
+  #leases: Leased[] = [];
   #leaseLeft = 0;
+  /** The request to the lender that is under way. */
+  #asking: Promise<boolean> | null = null;
+  #emptyUntilMs = Number.NEGATIVE_INFINITY;
+  #failedUntilMs = Number.NEGATIVE_INFINITY;
   /** The takes that wait for a lease, and the end of the last one. They are served in order. */
   #waiting = 0;
   #last: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
-  /** @param lender null: only the limit of the sandbox itself holds. */
-  constructor(limit: number, lender: ByteLender | null = null, blockBytes = BLOCK_BYTES) {
+  constructor(limit: number, { lender = null, used = 0, blockBytes }: ByteBudgetOptions = {}) {
     this.#limit = limit;
     this.#lender = lender;
-    this.#blockBytes = blockBytes;
+    this.#used = used;
+    this.#blockBytes = blockBytes ?? null;
   }
 
-  /** The bytes that were reserved. */
+  /** The bytes that were reserved, with those of earlier processes. */
   get used(): number {
     return this.#used;
   }
@@ -87,6 +109,7 @@ export class ByteBudget {
   /** Changes the limit of the sandbox. What was used stays used, also above the new limit. */
   setLimit(limit: number): void {
     this.#limit = limit;
+    this.#emptyUntilMs = Number.NEGATIVE_INFINITY;
   }
 
   /**
@@ -111,44 +134,72 @@ export class ByteBudget {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#last;
-    await this.#giveBack();
+    await this.#asking?.catch(() => {});
+    const leases = this.#leases;
+    this.#leases = [];
+    this.#leaseLeft = 0;
+    const givenBack = await Promise.allSettled(leases.map(({ lease, left }) => lease.giveBack(left)));
+    const failed = givenBack.find((one) => one.status === "rejected");
+    if (failed) throw failed.reason;
   }
 
   #reserve(bytes: number): number {
     this.#used += bytes;
-    if (this.#lender !== null) this.#leaseLeft -= bytes;
+    if (this.#lender === null) return bytes;
+    this.#leaseLeft -= bytes;
+    for (let rest = bytes; rest > 0; ) {
+      const first = this.#leases[0] as Leased;
+      const part = Math.min(rest, first.left);
+      rest -= part;
+      first.left -= part;
+      if (first.left === 0) this.#leases.shift();
+    }
+    this.#leaseAhead();
     return bytes;
   }
 
   async #takeLeased(wanted: number): Promise<number> {
-    let taken = 0;
-    while (!this.#isClosed) {
-      const bytes = Math.min(wanted - taken, this.left, this.#leaseLeft);
-      taken += this.#reserve(bytes);
-      const missing = Math.min(wanted - taken, this.left);
-      if (missing === 0 || !(await this.#renew(missing, taken))) break;
+    for (;;) {
+      if (this.#isClosed) return 0;
+      const bytes = Math.min(wanted, this.left);
+      if (bytes <= this.#leaseLeft) return this.#reserve(bytes);
+      if (!(await this.#ask(bytes - this.#leaseLeft)))
+        return this.#isClosed ? 0 : this.#reserve(Math.min(bytes, this.left, this.#leaseLeft));
     }
-    return taken;
   }
 
-  /** Replaces the lease, which is used up. @returns whether the lender had at least one byte. */
-  async #renew(missing: number, taken: number): Promise<boolean> {
-    try {
-      await this.#giveBack();
-      this.#lease = (await this.#lender?.lease(Math.max(missing, Math.min(this.#blockBytes, this.left)))) ?? null;
-    } catch (error) {
-      this.#used -= taken; // nobody forwards these bytes
-      throw error;
-    }
-    this.#leaseLeft = this.#lease?.bytes ?? 0;
-    return this.#leaseLeft > 0;
+  /** Leases the next block before the present one is used up, so that connections do not wait for the lender. */
+  #leaseAhead(): void {
+    if (this.#asking || this.#isClosed || performance.now() < this.#failedUntilMs) return;
+    if (this.#leaseLeft >= this.#block / 2 || this.left <= this.#leaseLeft) return;
+    this.#ask(1).catch(() => {
+      this.#failedUntilMs = performance.now() + NOT_ASKED_MS;
+    });
   }
 
-  async #giveBack(): Promise<void> {
-    const lease = this.#lease;
-    const unused = this.#leaseLeft;
-    this.#lease = null;
-    this.#leaseLeft = 0;
-    if (lease && unused > 0) await lease.giveBack(unused);
+  get #block(): number {
+    return this.#blockBytes ?? Math.min(Math.max(Math.ceil(this.#limit / LEASES.part), LEASES.least), LEASES.most);
+  }
+
+  /** Asks the lender, one request at a time. @param least at least 1. @returns whether it had a byte. */
+  #ask(least: number): Promise<boolean> {
+    this.#asking ??= this.#lease(least).finally(() => {
+      this.#asking = null;
+    });
+    return this.#asking;
+  }
+
+  /** Adds a lease, never of more than the limit of the sandbox allows. */
+  async #lease(least: number): Promise<boolean> {
+    const wanted = Math.min(Math.max(least, this.#block), this.left - this.#leaseLeft);
+    if (this.#lender === null || wanted <= 0 || performance.now() < this.#emptyUntilMs) return false;
+    const lease = await this.#lender.lease(wanted);
+    if (lease.bytes === 0) {
+      this.#emptyUntilMs = performance.now() + NOT_ASKED_MS;
+      return false;
+    }
+    this.#leases.push({ lease, left: lease.bytes });
+    this.#leaseLeft += lease.bytes;
+    return true;
   }
 }

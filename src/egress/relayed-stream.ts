@@ -204,7 +204,7 @@ export class RelayedStream {
     if (bytes === 0) return true;
     const taken = await this.#host.budgets.up.take(bytes);
     this.#logged.moved(taken, 0);
-    if (taken < bytes) this.close("budget", usedUp(true));
+    if (taken < bytes) this.close("budget", usedUp(this.#host.budgets.up, true));
     return taken === bytes;
   }
 
@@ -281,7 +281,7 @@ export class RelayedStream {
   /** Nothing more is read. The connection ends when the last bytes were handed over. */
   #endOfBudget(direction: Direction, last: Buffer): void {
     for (const each of [this.#up, this.#down]) if (each) this.#block(each);
-    const end = () => this.close("budget", usedUp(direction.isUp));
+    const end = () => this.close("budget", usedUp(direction.budget, direction.isUp));
     if (last.length === 0) end();
     else direction.to.write(last, end);
   }
@@ -342,8 +342,12 @@ export class RelayedStream {
   }
 }
 
-function usedUp(isUp: boolean): string {
-  return `the budget of bytes that this sandbox may ${isUp ? "send" : "receive"} is used up`;
+/** Why fewer bytes were reserved than wanted: those of the sandbox are used up, or those that it shares with others. */
+function usedUp(budget: ByteBudget, isUp: boolean): string {
+  const may = `may ${isUp ? "send" : "receive"}`;
+  return budget.left > 0
+    ? `the budget of bytes that the sandboxes of this project or account ${may} in a day is used up`
+    : `the budget of bytes that this sandbox ${may} is used up`;
 }
 
 function noBudget(error: unknown): string {

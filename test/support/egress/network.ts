@@ -79,7 +79,7 @@ export async function network(t: TestContext, policy: unknown, options: NetworkO
   const sandbox = proxy.register({
     token: TOKEN,
     policy: { version: 1, network: parsed },
-    budgets: { up: new ByteBudget(parsed.bytesUp, lender), down: new ByteBudget(parsed.bytesDown, lender) },
+    budgets: { up: new ByteBudget(parsed.bytesUp, { lender }), down: new ByteBudget(parsed.bytesDown, { lender }) },
     log,
     executionOf: (cgroupId) => (cgroupId < 1_000n ? Number(cgroupId) : null),
   });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setImmediate as turn } from "node:timers/promises";
+import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
 import { ByteBudget, type ByteLender, type Lease, MemoryLender } from "../../../src/egress/budget.ts";
 
@@ -72,7 +72,7 @@ test("sandboxes of two workers that share a lender use exactly what it has, in e
     const lender = new MemoryLender(limit);
     const budgets = Array.from(
       { length: 4 },
-      () => new ByteBudget(100_000, new SlowLender(lender, () => next(3)), 1 + next(5_000)),
+      () => new ByteBudget(100_000, { lender: new SlowLender(lender, () => next(3)), blockBytes: 1 + next(5_000) }),
     );
     const got = await Promise.all(
       Array.from({ length: 64 }, (_, at) => drain(budgets[at % 4] as ByteBudget, () => 1 + next(4_000))),
@@ -90,7 +90,7 @@ test("sandboxes of two workers that share a lender use exactly what it has, in e
 
 test("the limit of the sandbox holds also if the lender has more", async () => {
   const lender = new MemoryLender(1_000_000);
-  const budget = new ByteBudget(10_001, new SlowLender(lender), 1_000);
+  const budget = new ByteBudget(10_001, { lender: new SlowLender(lender), blockBytes: 1_000 });
   const next = random(5);
   const got = await Promise.all(Array.from({ length: 64 }, () => drain(budget, () => 1 + next(100))));
   assert.equal(
@@ -100,18 +100,69 @@ test("the limit of the sandbox holds also if the lender has more", async () => {
   assert.equal(lender.leased, 10_001, "the last leases were not larger than the rest of the budget");
 });
 
-test("a lease serves many takes, without waiting", async () => {
+test("a lease serves many takes, and the next one comes before it is used up, so that no take waits", async () => {
   const lender = new SlowLender(new MemoryLender(10_000));
-  const budget = new ByteBudget(5_000, lender, 1_000);
+  const budget = new ByteBudget(5_000, { lender, blockBytes: 1_000 });
   assert.equal(await budget.take(10), 10);
-  for (let at = 0; at < 99; at++) assert.equal(budget.take(10), 10);
+  for (let at = 0; at < 49; at++) assert.equal(budget.take(10), 10);
   assert.equal(lender.leases, 1);
-  assert.equal(await budget.take(2_500), 2_500, "more than a block");
-  assert.equal(lender.leases, 2);
+  for (let at = 0; at < 250; at++) {
+    assert.equal(budget.take(10), 10, "without a promise");
+    if (at % 25 === 0) for (let turns = 0; turns < 5; turns++) await turn();
+  }
+  assert.ok(lender.leases >= 3 && lender.leases <= 5, `${lender.leases} leases`);
+  assert.equal(await budget.take(1_500), 1_500, "more than a block");
+  assert.ok(lender.given <= 5_000, "never more than the budget");
+});
+
+test("without a size, a lease is a sixteenth of the limit, within bounds", async () => {
+  const first = async (limit: number) => {
+    const lender = new SlowLender(new MemoryLender(2 ** 44));
+    await new ByteBudget(limit, { lender }).take(1);
+    return lender.given;
+  };
+  const MiB = 2 ** 20;
+  assert.deepEqual(await Promise.all([1_000, MiB, 2 * MiB, 64 * MiB, 2 ** 40].map(first)), [
+    1_000,
+    65_536,
+    131_072,
+    4 * MiB,
+    16 * MiB,
+  ]);
+});
+
+test("what an earlier process has used counts, and is not leased again", async () => {
+  const lender = new SlowLender(new MemoryLender(1_000));
+  const budget = new ByteBudget(100, { lender, used: 70, blockBytes: 50 });
+  assert.deepEqual([budget.used, budget.left], [70, 30]);
+  assert.equal(await budget.take(50), 30);
+  assert.equal(lender.given, 30);
+  assert.equal(new ByteBudget(100, { used: 150 }).take(1), 0, "the limit was lowered");
+});
+
+test("a lender that has nothing left is not asked for each take", async () => {
+  const lender = new SlowLender(new MemoryLender(10));
+  const budget = new ByteBudget(1_000, { lender, blockBytes: 10 });
+  assert.equal(await budget.take(20), 10);
+  const { leases } = lender;
+  for (let at = 0; at < 100; at++) assert.equal(await budget.take(1), 0);
+  assert.equal(lender.leases, leases);
+  assert.equal(budget.left, 990, "of its own");
+});
+
+test("a process that dies has used no more than it had leased, and what it leased counts", async () => {
+  const lender = new MemoryLender(1_000);
+  const dead = new ByteBudget(1_000, { lender, blockBytes: 100 });
+  assert.equal(await dead.take(120), 120); // and then it dies
+  const next = new ByteBudget(1_000, { lender, used: lender.leased, blockBytes: 100 });
+  const got = await drain(next, () => 7);
+  assert.equal(120 + got + (lender.leased - 120 - got), 1_000);
+  assert.equal(lender.leased, 1_000);
+  assert.ok(120 + got <= 1_000 && got >= 700, `${got} bytes`);
 });
 
 test("takes that wait are served in order", async () => {
-  const budget = new ByteBudget(100, new SlowLender(new MemoryLender(100), () => 5), 10);
+  const budget = new ByteBudget(100, { lender: new SlowLender(new MemoryLender(100), () => 5), blockBytes: 10 });
   const order: number[] = [];
   const takes = Array.from({ length: 20 }, async (_, at) => {
     const taken = await budget.take(10);
@@ -127,7 +178,7 @@ test("takes that wait are served in order", async () => {
 
 test("what was not used is given back once", async () => {
   const lender = new MemoryLender(1_000);
-  const budget = new ByteBudget(500, lender, 100);
+  const budget = new ByteBudget(500, { lender, blockBytes: 100 });
   assert.equal(await budget.take(30), 30);
   assert.equal(lender.leased, 100);
   await budget.close();
@@ -143,7 +194,7 @@ test("what was not used is given back once", async () => {
 
 test("a budget that is closed while it waits for a lease gives the lease back", async () => {
   const lender = new MemoryLender(1_000);
-  const budget = new ByteBudget(500, new SlowLender(lender, () => 3), 100);
+  const budget = new ByteBudget(500, { lender: new SlowLender(lender, () => 3), blockBytes: 100 });
   const taking = Promise.resolve(budget.take(30));
   await budget.close();
   assert.equal(lender.leased, await taking);
@@ -151,11 +202,19 @@ test("a budget that is closed while it waits for a lease gives the lease back", 
 
 test("bytes that others gave back can be taken", async () => {
   const lender = new MemoryLender(100);
-  const [first, second] = [new ByteBudget(100, lender, 100), new ByteBudget(100, lender, 100)];
+  const [first, second] = [
+    new ByteBudget(100, { lender, blockBytes: 100 }),
+    new ByteBudget(100, { lender, blockBytes: 100 }),
+  ];
   assert.equal(await first.take(10), 10);
   assert.equal(await second.take(1), 0);
   await first.close();
-  assert.equal(await second.take(200), 90);
+  let got = 0; // the lender is asked again after a moment
+  while (got === 0) {
+    await sleep(20);
+    got = await second.take(200);
+  }
+  assert.equal(got, 90);
 });
 
 test("a lender that fails reserves nothing, and the next take asks again", async () => {
@@ -164,7 +223,7 @@ test("a lender that fails reserves nothing, and the next take asks again", async
   const flaky: ByteLender = {
     lease: async (wanted) => (isBroken ? Promise.reject(new Error("no database")) : lender.lease(wanted)),
   };
-  const budget = new ByteBudget(100, flaky, 10);
+  const budget = new ByteBudget(100, { lender: flaky, blockBytes: 10 });
   const failed = await Promise.allSettled([budget.take(5), budget.take(5)]);
   assert.deepEqual(
     failed.map(({ status }) => status),
