@@ -5,7 +5,7 @@ import type { Decision, Destination } from "../domain/egress/policy.ts";
 import type { ByteBudget } from "./budget.ts";
 import type { Dialed } from "./dial.ts";
 import { type Flight, type FlightCheck, flightCheck } from "./first-flight.ts";
-import type { LoggedConnection } from "./log.ts";
+import type { Denial, LoggedConnection } from "./log.ts";
 import { ANSWER, type StreamHeader } from "./protocol.ts";
 
 /*
@@ -82,7 +82,7 @@ export class RelayedStream {
   /** Begins the stream by the decision of the policy. */
   begin(decision: Decision): void {
     if (!decision.isAllowed) {
-      this.deny(decision.reason);
+      this.deny(decision.reason, "policy");
       return;
     }
     this.#rule = decision.rule;
@@ -96,8 +96,8 @@ export class RelayedStream {
   }
 
   /** Refuses the connection, to which nothing was sent. @param delayMs how long the relay waits for the answer. */
-  deny(reason: string, delayMs = 0): void {
-    this.#logged.deny(reason);
+  deny(reason: string, denial: Denial, delayMs = 0): void {
+    this.#logged.deny(reason, denial);
     this.#over(delayMs);
   }
 
@@ -154,7 +154,7 @@ export class RelayedStream {
   /** What the program sends is not allowed. */
   #refuse(reason: string): void {
     if (this.#hasForwarded) this.close("policy", reason);
-    else this.deny(reason);
+    else this.deny(reason, "request");
   }
 
   /** The program may take only a while for each part that is checked. While the stream itself does not read, the program is not the reason. */
@@ -184,7 +184,7 @@ export class RelayedStream {
       const { port } = this.destination;
       const dialed = await this.#host.dial(this.#target, port, this.#abort.signal);
       if (dialed.kind === "connected") this.#connected(dialed, connected);
-      else if (dialed.kind === "refused") this.deny(dialed.reason);
+      else if (dialed.kind === "refused") this.deny(dialed.reason, "address");
       else {
         if (dialed.address !== null) this.#logged.dialed(dialed.address);
         this.close("server", dialed.reason);

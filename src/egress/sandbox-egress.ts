@@ -175,8 +175,9 @@ export class SandboxEgress {
     const stream = new RelayedStream(socket, header, destination, this, logged);
     const full = this.#whyFull();
     this.#streams.add(stream);
-    if (full) stream.deny(full.reason, full.delayMs);
-    else if (name === null && isNameAddress(address)) stream.deny(`${address} stands for no name in this sandbox`);
+    if (full) stream.deny(full.reason, "connections", full.delayMs);
+    else if (name === null && isNameAddress(address))
+      stream.deny(`${address} stands for no name in this sandbox`, "policy");
     else stream.begin(this.#decide(destination));
   }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { egressSchema } from "../../../src/domain/egress/egress-record.ts";
-import { EgressLog, type ExecutionNumber } from "../../../src/egress/log.ts";
+import { addToSums, EgressLog, type ExecutionNumber, type HostSum } from "../../../src/egress/log.ts";
 
 const NOW = { policyVersion: 3, budgetLeft: { up: 5, down: 6 } };
 const record = (log: EgressLog, execution: ExecutionNumber = 1) => egressSchema.parse(log.toRecord(execution, NOW));
@@ -32,7 +32,7 @@ test("lists connections in the order in which they began, with their bytes of no
   const [first, second] = [log.connection(attempt("a.example.org")), log.connection(attempt("b.example.org"))];
   first.allowed("*.example.org");
   first.dialed("93.184.215.14");
-  second.deny("b.example.org is not allowed");
+  second.deny("b.example.org is not allowed", "policy");
   first.moved(10, 0);
   first.moved(0, 200);
   const listed = {
@@ -63,7 +63,7 @@ test("lists connections in the order in which they began, with their bytes of no
   first.moved(1, 1);
   first.end("budget", "used up");
   first.end("client");
-  first.deny("too late");
+  first.deny("too late", "request");
   assert.deepEqual(record(log).connections[0], {
     ...listed,
     bytes_up: 11,
@@ -81,7 +81,7 @@ test("after 1,000 connections, there are sums by name and decision, and totals s
     const connection = log.connection(attempt(name));
     connection.moved(1, 2);
     if (isAllowed) connection.end("server");
-    else connection.deny("no");
+    else connection.deny("no", "policy");
   };
   for (let at = 0; at < 1_000; at++) connect(`first${at}.example.org`, true);
   assert.equal(record(log).more.length, 0);
@@ -99,7 +99,9 @@ test("after 1,000 connections, there are sums by name and decision, and totals s
 test("sums and refused names are bounded, also for names without end", () => {
   const log = new EgressLog();
   for (let at = 0; at < 5_000; at++) {
-    log.connection({ execution: 1, name: null, address: `2001:db8::${at.toString(16)}`, port: 443 }).deny("no");
+    log
+      .connection({ execution: 1, name: null, address: `2001:db8::${at.toString(16)}`, port: 443 })
+      .deny("no", "policy");
     log.refusedName(1, `n${at}.evil.test`);
     log.refusedName(1, "often.evil.test");
   }
@@ -134,17 +136,98 @@ test("executions have records of their own, until they are forgotten", () => {
   );
   assert.equal(record(log, 2).dns.answered, 1);
   log.forget(2);
-  assert.equal(record(log, 2).connections[0]?.bytes_up, 0);
+  assert.deepEqual(record(log, 2).connections, []);
+  const rest = record(log, null);
+  assert.equal(rest.connections.at(-1)?.bytes_up, 0);
   second.moved(8, 0);
   second.end("client");
-  const after = record(log, 2);
+  const after = record(log, null);
   assert.deepEqual(
     after.connections.map(({ bytes_up, ended }) => [bytes_up, ended]),
-    [[8, "client"]],
-    "goes on in the background",
+    [
+      [4, null],
+      [8, "client"],
+    ],
+    "goes on in the background, as a part of the sandbox",
   );
-  assert.equal(after.bytes_up, 8);
-  log.forget(2);
-  assert.deepEqual(record(log, 2).connections, [], "has ended");
+  assert.equal(after.bytes_up, 12);
   assert.equal(record(log, 1).bytes_up, 1);
+});
+
+test("sums of the whole sandbox have every connection once, also those whose execution is forgotten", () => {
+  const log = new EgressLog();
+  const open = log.connection(attempt("a.example.org", 1));
+  open.allowed("a.example.org");
+  open.dialed("93.184.215.14");
+  open.moved(1, 2);
+  log.connection(attempt("b.example.org", 1)).deny("no", "policy");
+  log.answeredName(1);
+  log.refusedName(2, "evil.test");
+  log.forget(1);
+  open.moved(10, 20);
+  const host = { name: "a.example.org", decision: "allowed", connections: 1, bytes_up: 11, bytes_down: 22 };
+  const denied = { name: "b.example.org", decision: "denied", connections: 1, bytes_up: 0, bytes_down: 0 };
+  assert.deepEqual(log.totals, {
+    bytes_up: 11,
+    bytes_down: 22,
+    denied: 1,
+    dns: { answered: 1, refused: 1 },
+    hosts: [denied, host],
+  });
+  open.end("client");
+  assert.deepEqual(log.totals.hosts, [denied, host]);
+});
+
+test("hosts can be taken piece by piece, and the pieces add up to the sums", () => {
+  const log = new EgressLog();
+  const taken = new Map<string, HostSum>();
+  const take = () => {
+    const fresh = log.takeHosts();
+    for (const one of fresh) addToSums(taken, one);
+    return fresh.length;
+  };
+  assert.equal(take(), 0);
+  const [open, changed] = [log.connection(attempt("a.example.org")), log.connection(attempt("b.example.org"))];
+  open.dialed("93.184.215.14");
+  changed.moved(5, 0); // its name, before it is known to which address it leads
+  assert.equal(take(), 0, "both can still be denied");
+  open.moved(1, 2);
+  assert.equal(take(), 1);
+  assert.equal(take(), 0);
+  changed.deny("a private address", "address");
+  open.moved(3, 4);
+  log.forget(1);
+  open.moved(5, 6);
+  assert.equal(take(), 2);
+  open.end("server");
+  assert.equal(take(), 0);
+  assert.deepEqual(
+    [...taken.values()].toSorted((a, b) => (a.name ?? "").localeCompare(b.name ?? "")),
+    [
+      { name: "a.example.org", decision: "allowed", connections: 1, bytes_up: 9, bytes_down: 12 },
+      { name: "b.example.org", decision: "denied", connections: 1, bytes_up: 5, bytes_down: 0 },
+    ],
+  );
+  for (let at = 0; at < 3_000; at++) log.connection(attempt(`n${at}.example.org`)).deny("no", "policy");
+  const many = log.takeHosts();
+  assert.ok(many.length <= 1_002, `${many.length} hosts`);
+  assert.equal(
+    many.reduce((sum, one) => sum + one.connections, 0),
+    3_000,
+  );
+  assert.ok(log.totals.hosts.length <= 1_002);
+});
+
+test("an observer is told how each connection ended, once, and each byte", () => {
+  const seen: unknown[] = [];
+  const log = new EgressLog(Date.now, {
+    over: (how) => seen.push(how),
+    moved: (up, down) => seen.push([up, down]),
+  });
+  const first = log.connection(attempt("a.example.org"));
+  first.moved(1, 2);
+  first.end("idle");
+  first.end("client");
+  log.connection(attempt("a.example.org")).deny("no", "request");
+  assert.deepEqual(seen, [[1, 2], "idle", "request"]);
 });
