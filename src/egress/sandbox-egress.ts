@@ -1,11 +1,12 @@
 import type { Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { EgressRecord } from "../domain/egress/egress-record.ts";
 import { type Decision, DNS_PORT, decide, EGRESS_BUDGETS, type VersionedPolicy } from "../domain/egress/policy.ts";
 import { MinuteBudget } from "../fairness/minute-budget.ts";
 import type { ByteBudget } from "./budget.ts";
 import type { Dialed } from "./dial.ts";
 import { answerQuery } from "./dns.ts";
-import type { EgressLog, ExecutionNumber } from "./log.ts";
+import type { EgressLog, ExecutionNumber, HostSum } from "./log.ts";
 import { ControlConnection, QueryPace, serveDnsStream } from "./name-service.ts";
 import { isNameAddress, SandboxNames } from "./names.ts";
 import { ANSWER, MAX_STREAMS, type StreamHeader, textOf } from "./protocol.ts";
@@ -20,6 +21,8 @@ import { RelayedStream } from "./relayed-stream.ts";
  * work for a program that does nothing but connect.
  */
 const FLOOD_DELAY_MS = 1_000;
+/** How often the end of connections is looked for. */
+const CLOSED_EACH_MS = 5;
 /** What bounds the refusals of a sandbox whose policy no longer allows a network. */
 const WITHOUT_NETWORK = {
   connections: EGRESS_BUDGETS.connections.default,
@@ -33,9 +36,15 @@ export interface SandboxRegistration {
   /** With the limits of the policy. They are closed with the sandbox. */
   readonly budgets: { readonly up: ByteBudget; readonly down: ByteBudget };
   readonly log: EgressLog;
-  /** The execution whose cgroup has this id; null if there is none. */
-  readonly executionOf: (cgroupId: bigint) => ExecutionNumber;
+  /** The execution whose cgroup has this id; null if there is none. A promise, if that is not known yet; it never rejects. */
+  readonly executionOf: (cgroupId: bigint) => ExecutionNumber | Promise<ExecutionNumber>;
 }
+
+/** What a sandbox as a whole has reached. */
+export type SandboxTotals = EgressLog["totals"] & {
+  readonly policyVersion: number;
+  readonly budgetLeft: EgressRecord["budget_left"];
+};
 
 export interface SandboxEgressOptions {
   readonly dial: (host: string, port: number, signal: AbortSignal) => Promise<Dialed>;
@@ -58,6 +67,8 @@ export class SandboxEgress {
   readonly #sockets = new Set<Socket>();
   #policy: VersionedPolicy;
   #control: ControlConnection | null = null;
+  /** Connections and queries of which the execution is not known yet. */
+  readonly #unattributed = new Set<Promise<unknown>>();
   #isClosed = false;
 
   /** @param removed is called when it is unregistered. */
@@ -101,6 +112,41 @@ export class SandboxEgress {
       const decision = decide(policy.network, stream.destination);
       if (!decision.isAllowed) stream.close("policy", decision.reason);
     }
+  }
+
+  /** The open connections. */
+  get open(): number {
+    return this.#streams.size;
+  }
+
+  /** What the sandbox as a whole has reached, as of now. The bytes are those of its budgets, with what earlier processes have used. */
+  get totals(): SandboxTotals {
+    const { up, down } = this.budgets;
+    return {
+      ...this.#log.totals,
+      bytes_up: up.used,
+      bytes_down: down.used,
+      policyVersion: this.#policy.version,
+      budgetLeft: { up: up.left, down: down.left },
+    };
+  }
+
+  /** What was reached since the last call, by host. */
+  takeHosts(): HostSum[] {
+    return this.#log.takeHosts();
+  }
+
+  /**
+   * The record of an execution that has ended, which is then forgotten. What its processes still do belongs to the sandbox.
+   * @param waitMs how long to wait at most until its open connections have closed.
+   */
+  async take(execution: number, waitMs: number): Promise<EgressRecord> {
+    await Promise.all(this.#unattributed);
+    for (const untilMs = performance.now() + waitMs; this.#log.hasOpen(execution) && performance.now() < untilMs; )
+      await sleep(CLOSED_EACH_MS);
+    const record = this.record(execution);
+    this.#log.forget(execution);
+    return record;
   }
 
   /** Ends all connections, and refuses new ones. @throws if what is left of leased bytes cannot be given back. */
@@ -167,26 +213,43 @@ export class SandboxEgress {
     this.#streams.delete(stream);
   }
 
+  /** Does something with the execution of a cgroup, at once if it is known. */
+  #attribute(cgroupId: bigint, act: (execution: ExecutionNumber) => void): void {
+    const execution = cgroupId === 0n ? null : this.#executionOf(cgroupId);
+    if (!(execution instanceof Promise)) {
+      act(execution);
+      return;
+    }
+    const attributed = execution.then(act).finally(() => this.#unattributed.delete(attributed));
+    this.#unattributed.add(attributed);
+  }
+
   #relay(socket: Socket, header: StreamHeader): void {
+    const fail = () => socket.destroy();
+    socket.on("error", fail);
+    this.#attribute(header.cgroupId, (execution) => {
+      this.#begin(socket, header, execution);
+      socket.off("error", fail); // the stream has a listener of its own
+    });
+  }
+
+  #begin(socket: Socket, header: StreamHeader, execution: ExecutionNumber): void {
     const [name, address, port] = [this.names.nameOf(header.destination), textOf(header.destination), header.port];
-    const execution = this.#executionFor(header.cgroupId);
     const logged = this.#log.connection({ execution, name, address, port });
     const destination = name === null ? { address, port } : { name, port };
-    const stream = new RelayedStream(socket, header, destination, this, logged);
     const full = this.#whyFull();
+    const stream = new RelayedStream(socket, header, destination, this, logged);
     this.#streams.add(stream);
-    if (full) stream.deny(full.reason, "connections", full.delayMs);
+    if (this.#isClosed || this.#control === null) stream.close("sandbox");
+    else if (full) stream.deny(full.reason, "connections", full.delayMs);
     else if (name === null && isNameAddress(address))
       stream.deny(`${address} stands for no name in this sandbox`, "policy");
     else stream.begin(this.#decide(destination));
+    if (socket.closed) stream.close("client"); // while its execution was looked up
   }
 
   #decide(destination: RelayedStream["destination"]): Decision {
     return decide(this.#policy.network, destination);
-  }
-
-  #executionFor(cgroupId: bigint): ExecutionNumber {
-    return cgroupId === 0n ? null : this.#executionOf(cgroupId);
   }
 
   /** Why no further connection is allowed now; null if one is. */
@@ -202,9 +265,11 @@ export class SandboxEgress {
 
   #answer(message: Buffer, cgroupId: bigint): Buffer | null {
     const { response, outcome } = answerQuery(message, (name) => this.names.addressesOf(this.#policy.network, name));
-    const execution = this.#executionFor(cgroupId);
-    if (outcome.kind === "answered") this.#log.answeredName(execution);
-    else if (outcome.kind === "refused") this.#log.refusedName(execution, outcome.name);
+    if (outcome.kind === "answered") this.#attribute(cgroupId, (execution) => this.#log.answeredName(execution));
+    else if (outcome.kind === "refused") {
+      const { name } = outcome;
+      this.#attribute(cgroupId, (execution) => this.#log.refusedName(execution, name));
+    }
     return response;
   }
 
