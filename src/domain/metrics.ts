@@ -1,3 +1,4 @@
+import { STREAM_OUTCOMES } from "./egress/outcomes.ts";
 import { ERRORS, type ErrorCode } from "./error.ts";
 import { PROFILE_NAMES } from "./limits.ts";
 import { VERDICTS } from "./outcome.ts";
@@ -186,6 +187,26 @@ export const METRICS = {
   executionsEnded: counter("assay_executions_ended_total", "Executions in sandboxes of this process that ended", {
     verdict: VERDICTS,
   }),
+  egressConnections: counter(
+    "assay_egress_connections_total",
+    "Connections of sandboxes of this process that ended, by what ended them, or that were denied. client, server: one side; idle: no bytes; budget: bytes were used up; policy: a later policy, or what the program sent; sandbox: its end; denied_policy: no rule allows it; denied_address: the name leads to an address that is not allowed; denied_request: what the program sent first names another host; denied_connections: too many",
+    { outcome: STREAM_OUTCOMES },
+  ),
+  egressBytes: counter(
+    "assay_egress_bytes_total",
+    "Bytes that programs of sandboxes of this process sent to the network (up) and received (down)",
+    { direction: ["up", "down"] },
+  ),
+  egressLeaseFailures: counter(
+    "assay_egress_lease_failures_total",
+    "Bytes of the network of a sandbox that could not be leased from the database, so that connections ended, or could not be given back, so that they count as used",
+    { kind: ["lease", "give_back"] },
+  ),
+  egressRestarts: counter(
+    "assay_egress_restarts_total",
+    "Times that the proxy of the sandboxes of this process died and was started again; all their connections ended",
+    {},
+  ),
 
   webhookAttempts: histogram(
     "assay_webhook_attempt_duration_seconds",
@@ -266,6 +287,10 @@ export const METRICS = {
   sandboxConnections: gauge(
     "assay_sandboxes_connections",
     "Connections of this process to boxes of sandboxes: executions, requests for files, and some that wait",
+  ),
+  egressOpen: gauge(
+    "assay_egress_connections_open",
+    "Connections of sandboxes of this process to the network that are open",
   ),
   snapshots: gauge(
     "assay_snapshots",

@@ -1,4 +1,5 @@
 import type { ConnectionEnd, ConnectionRecord, EgressRecord } from "../domain/egress/egress-record.ts";
+import type { Denial, StreamOutcome } from "../domain/egress/outcomes.ts";
 
 /*
  * The log of what the executions of a sandbox reached over the network, or tried to. It is evidence for their records, and hostile programs write it: each
@@ -20,14 +21,10 @@ export interface Attempt {
   readonly port: number;
 }
 
-/** Why a connection was denied, for metrics: by the rules, by the address to which the name leads, by what the program sent, or by the number of connections. */
-export const DENIALS = ["policy", "address", "request", "connections"] as const;
-export type Denial = (typeof DENIALS)[number];
-
 /** Is told what happens in a log, for metrics. */
 export interface LogObserver {
   /** A connection has ended. */
-  over(how: ConnectionEnd | Denial): void;
+  over(how: StreamOutcome): void;
   moved(bytesUp: number, bytesDown: number): void;
 }
 
@@ -128,7 +125,7 @@ export class LoggedConnection {
     this.#entries.denied++;
     this.#whole.denied++;
     this.#over(null, reason);
-    this.#observer.over(denial);
+    this.#observer.over(`denied_${denial}`);
   }
 
   end(how: ConnectionEnd, reason: string | null = null): void {
@@ -289,6 +286,7 @@ export class EgressLog {
       denied,
       refused_names: [...refusedNames].map(([name, queries]) => ({ name, queries })),
       dns: { answered, refused },
+      complete: true,
       source: execution === null ? "sandbox" : "inet_diag cgroup id",
     };
   }

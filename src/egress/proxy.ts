@@ -42,12 +42,13 @@ export class EgressProxy {
 
   /**
    * Begins to serve relays.
-   * @param path of the socket, in a directory to which only relays and this process have access. @throws if it exists, or cannot be made.
+   * @param path of the socket, in a directory to which only relays and this process have access: everyone who can reach it can connect. @throws if it exists,
+   * or cannot be made.
    */
   static async listen(path: string, options: ProxyOptions): Promise<EgressProxy> {
     const proxy = new EgressProxy({ headerMs: HEADER_MS, idleMs: IDLE_MS, heldMs: MAX_HELD_MS, ...options });
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    proxy.#server.once("error", reject).listen(path, resolve);
+    proxy.#server.once("error", reject).listen({ path, readableAll: true, writableAll: true }, resolve);
     try {
       await promise;
     } catch (error) {
@@ -75,6 +76,11 @@ export class EgressProxy {
     for (const socket of this.#withoutHeader) socket.destroy();
     await Promise.all([...this.#sandboxes.values()].map((sandbox) => sandbox.unregister()));
     await closed;
+  }
+
+  /** The open connections of all sandboxes. */
+  get open(): number {
+    return [...this.#sandboxes.values()].reduce((sum, sandbox) => sum + sandbox.open, 0);
   }
 
   #closeIdle(): void {

@@ -1,11 +1,12 @@
 import type { Socket } from "node:net";
 import type { ConnectionEnd } from "../domain/egress/egress-record.ts";
 import { isWildcard } from "../domain/egress/host.ts";
+import type { Denial } from "../domain/egress/outcomes.ts";
 import type { Decision, Destination } from "../domain/egress/policy.ts";
 import type { ByteBudget } from "./budget.ts";
 import type { Dialed } from "./dial.ts";
 import { type Flight, type FlightCheck, flightCheck } from "./first-flight.ts";
-import type { Denial, LoggedConnection } from "./log.ts";
+import type { LoggedConnection } from "./log.ts";
 import { ANSWER, type StreamHeader } from "./protocol.ts";
 
 /*

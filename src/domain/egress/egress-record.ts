@@ -69,6 +69,11 @@ export const egressSchema = z.strictObject({
   dns: z
     .strictObject({ answered: count, refused: count })
     .describe("Queries for names that the policy allows, and for others"),
+  complete: z
+    .boolean()
+    .describe(
+      "Whether everything is listed and counted here. False if the part of Assay that forwards connections has failed meanwhile: all connections have ended then, and what was known of them is lost",
+    ),
   source: z
     .enum(["inet_diag cgroup id", "sandbox"])
     .describe(

@@ -23,6 +23,7 @@ test("a record is valid and empty before anything happened", () => {
     denied: 0,
     refused_names: [],
     dns: { answered: 0, refused: 0 },
+    complete: true,
     source: "inet_diag cgroup id",
   });
 });
@@ -229,5 +230,5 @@ test("an observer is told how each connection ended, once, and each byte", () =>
   first.end("idle");
   first.end("client");
   log.connection(attempt("a.example.org")).deny("no", "request");
-  assert.deepEqual(seen, [[1, 2], "idle", "request"]);
+  assert.deepEqual(seen, [[1, 2], "idle", "denied_request"]);
 });

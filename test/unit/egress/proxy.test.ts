@@ -77,6 +77,7 @@ test("forwards both directions to the host that the address stands for", async (
       denied: 0,
       refused_names: [],
       dns: { answered: 1, refused: 0 },
+      complete: true,
       source: "sandbox",
     },
   );
