@@ -33,7 +33,8 @@ if [ $own_worker = yes ]; then
   image_in_memory=$(image_bytes)
   sandboxes=$(sandboxes_at_most)
   use_launcher "$(id -u "$service_user")" "$(slots_for "$workers")"
-  set -- --launcher-socket "$socket" "$@"
+  use_egress "$instance_dir"
+  set -- --launcher-socket "$socket" ${egress_directory:+--egress-directory "$egress_directory"} "$@"
 else
   asked=/live
 fi

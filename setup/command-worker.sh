@@ -17,4 +17,5 @@ asked=/ready
 image_in_memory=$(image_bytes)
 sandboxes=$(sandboxes_at_most)
 use_launcher "$(id -u "$service_user")" "$(slots_for "$workers")"
-run_service worker --launcher-socket "$socket" "$@"
+use_egress "$instance_dir"
+run_service worker --launcher-socket "$socket" ${egress_directory:+--egress-directory "$egress_directory"} "$@"

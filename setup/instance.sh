@@ -6,9 +6,11 @@
 
 instance= opened= socket=
 image_in_memory=
+egress_directory= # of the launcher's option --egress; use_egress sets it
 sandboxes=0 # of the launcher; commands that serve sandboxes set it to sandboxes_at_most
 uid_base=
 uid_locks=/run/assay
+units_egress=/run/assay-egress # as the units of the service have it
 
 # take_serving: takes serve.lock. The command that serves this data directory holds the lock, and so does its launcher, but not the
 # service, which root does not trust.
@@ -123,6 +125,19 @@ sandbox_bytes() {
   if [ -n "${ASSAY_SANDBOX_MEMORY-}" ]; then echo "$ASSAY_SANDBOX_MEMORY"; else quarter_of_memory; fi
 }
 
+# use_egress PARENT: sandboxes of this command's launcher can have a network, unless a setting says otherwise. Their proxy, which is in the service, makes its
+# socket in a directory in PARENT. Their relays reach it by the launcher's descriptor of the directory, as users of their own; nobody else can enter PARENT.
+use_egress() {
+  case ${ASSAY_EGRESS:-yes} in yes | no) ;; *) fail "ASSAY_EGRESS is neither yes nor no" ;; esac
+  [ "$sandboxes" -gt 0 ] && [ "${ASSAY_EGRESS:-yes}${ASSAY_SANDBOX_LOOPBACK:-yes}" = yesyes ] || return 0
+  egress_directory=$1/egress
+  [ -z "${running-}" ] || return 0
+  [ -d "$1" ] || { mkdir -m 0710 -- "$1" && chgrp "$service_user" -- "$1"; }
+  # The directory stays the same one for a service that runs, and for a launcher that is started again.
+  [ -d "$egress_directory" ] || mkdir -m 0711 -- "$egress_directory"
+  chown "$service_user:$service_user" -- "$egress_directory"
+}
+
 # use_launcher CLIENT_UID SLOTS: the processes of this command include a launcher, which listens on $socket for CLIENT_UID.
 use_launcher() {
   [ -n "$uid_base" ] || take_uid_range
@@ -146,6 +161,7 @@ with_launcher() {
     [ -n "${running-}" ] || make_disk_templates "$data/sandbox-disks" "$sandbox_disk"
     set -- "$@" --sandbox-disks "$data/sandbox-disks" --sandbox-disk "$sandbox_disk"
   fi
+  [ -z "$egress_directory" ] || set -- "$@" --egress "$egress_directory"
   case ${ASSAY_SANDBOX_LOOPBACK:-yes} in
   yes) [ "$sandboxes" -eq 0 ] || set -- "$@" --loopback ;;
   no) ;;

@@ -36,6 +36,8 @@ remove_made() {
     # shellcheck disable=SC2086 # names of ours
     remove_units $units
     remove_settings
+    # Processes of the service's user can be left, so the time is bounded.
+    timeout 5 rm -rf --one-file-system -- "$units_egress" || fail "cannot remove $units_egress: end the processes of the user $service_user, then repeat the removal"
   fi
   sweep
   # The user is removed before the data. While a process of that user runs, userdel fails; the data is then still there, and the removal can

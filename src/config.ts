@@ -3,6 +3,7 @@ import type { z } from "zod";
 import { type LogLevel, SANDBOXES, settingsSchema } from "./config/settings.ts";
 import type { Ceilings } from "./domain/ceilings.ts";
 import type { DatabaseLocation } from "./domain/database.ts";
+import type { Cidr } from "./domain/egress/cidr.ts";
 import { OperatorError } from "./domain/operator-error.ts";
 import type { Address, HostPort, Transport } from "./domain/transport.ts";
 
@@ -36,6 +37,8 @@ export interface Config {
   /** Bytes of the disks of all sandboxes together; 0: they have none. */
   readonly sandboxDiskBytes: number;
   readonly sandboxCpus: number;
+  /** How sandboxes of this machine can have a network: the directory of the proxy's socket, and private networks that may be reached; null: they have none. */
+  readonly egress: { readonly directory: string; readonly privateNetworks: readonly Cidr[] } | null;
   /** Bytes of all snapshots of this machine together, and the directory that has them. */
   readonly snapshotBytes: number;
   readonly snapshotDirectory: string;
@@ -96,6 +99,7 @@ export interface Flags {
   /** False for `--no-park`. */
   readonly park?: boolean | undefined;
   readonly launcherSocket?: string | undefined;
+  readonly egressDirectory?: string | undefined;
   readonly keepSandboxes?: boolean | undefined;
   readonly operatorListen?: string | undefined;
   readonly plainHttp?: boolean | undefined;
@@ -141,6 +145,7 @@ export function loadConfig(flags: Flags = {}, environment: NodeJS.ProcessEnv = p
     sandboxMemoryBytes: settings.ASSAY_SANDBOX_MEMORY,
     sandboxDiskBytes: settings.ASSAY_SANDBOX_DISK,
     sandboxCpus: settings.ASSAY_SANDBOX_CPUS,
+    egress: egressOf(settings),
     snapshotBytes: settings.ASSAY_SNAPSHOT_BYTES,
     snapshotDirectory: settings.ASSAY_SNAPSHOT_DIRECTORY
       ? resolve(settings.ASSAY_SNAPSHOT_DIRECTORY)
@@ -188,6 +193,7 @@ function fromFlags(flags: Flags): Record<string, string> {
     ASSAY_WORKERS: flags.workers,
     ASSAY_PARK_BYTES: flags.park === false ? "0" : undefined,
     ASSAY_LAUNCHER_SOCKET: flags.launcherSocket,
+    ASSAY_EGRESS_DIRECTORY: flags.egressDirectory,
     ASSAY_OPERATOR_LISTEN: flags.operatorListen,
     ASSAY_PLAIN_HTTP: flags.plainHttp ? "yes" : undefined,
     ASSAY_WEBHOOK_ALLOW: flags.webhookAllow?.length ? flags.webhookAllow.join(",") : undefined,
@@ -199,6 +205,13 @@ function fromFlags(flags: Flags): Record<string, string> {
 
 function databaseOf(url: string | undefined, dataDir: string): DatabaseLocation {
   return url === undefined ? { kind: "sqlite", path: join(dataDir, "db", "assay.sqlite") } : { kind: "postgres", url };
+}
+
+/** Sandboxes have a network over their loopback interface, and only if their launcher knows where the proxy is. */
+function egressOf(settings: z.output<typeof settingsSchema>): Config["egress"] {
+  const { ASSAY_EGRESS_DIRECTORY: directory, ASSAY_EGRESS_PRIVATE: privateNetworks } = settings;
+  const isOn = settings.ASSAY_EGRESS === "yes" && settings.ASSAY_SANDBOX_LOOPBACK === "yes";
+  return isOn && directory !== undefined ? { directory, privateNetworks } : null;
 }
 
 function transportOf(settings: z.output<typeof settingsSchema>): Transport {

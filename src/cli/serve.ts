@@ -26,6 +26,10 @@ export function serveCommand(): Command {
       "run nothing here and build no sandbox; 'assay worker' runs programs for the same PostgreSQL database",
     )
     .option("--launcher-socket <path>", "launcher socket (ASSAY_LAUNCHER_SOCKET); set-up passes it")
+    .option(
+      "--egress-directory <directory>",
+      "directory of the socket for the network of sandboxes (ASSAY_EGRESS_DIRECTORY); set-up passes it",
+    )
     .option("--keep-sandboxes", "leave sandboxes to the launcher at a stop, for the next start; the units pass it")
     .option("--operator-listen <address>", "operator listener: HOST:PORT or unix:/PATH (ASSAY_OPERATOR_LISTEN)")
     .option(

@@ -17,6 +17,10 @@ export function workerCommand(): Command {
     .option("--workers <number>", "submissions to run at the same time (ASSAY_WORKERS)")
     .option("--no-park", "start language runtimes only when they are needed (ASSAY_PARK_BYTES=0)")
     .option("--launcher-socket <path>", "launcher socket (ASSAY_LAUNCHER_SOCKET); set-up passes it")
+    .option(
+      "--egress-directory <directory>",
+      "directory of the socket for the network of sandboxes (ASSAY_EGRESS_DIRECTORY); set-up passes it",
+    )
     .option("--keep-sandboxes", "leave sandboxes to the launcher at a stop, for the next start; the units pass it")
     .option("--operator-listen <address>", "operator listener: HOST:PORT or unix:/PATH (ASSAY_OPERATOR_LISTEN)")
     .action(work);

@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { availableParallelism, totalmem } from "node:os";
 import { z } from "zod";
 import { type Ceilings, parseCeilings } from "../domain/ceilings.ts";
+import { type Cidr, parseCidrList } from "../domain/egress/cidr.ts";
 import type { Address, HostPort } from "../domain/transport.ts";
 
 /** Every setting: its form, range, default and description for `docs/configuration.md`. `src/config.ts` reads the settings. */
@@ -54,6 +55,14 @@ const webhookReceivers = list.transform((items, context) =>
     return z.NEVER;
   }),
 );
+
+/** Networks in the strict notation of policies. */
+const privateNetworks = z.string().transform((text, context): readonly Cidr[] => {
+  const parsed = parseCidrList(text);
+  if (typeof parsed !== "string") return parsed;
+  context.addIssue({ code: "custom", message: parsed });
+  return z.NEVER;
+});
 
 /** Addresses or CIDR blocks. A host name is rejected, because names of proxies are not resolved. */
 const proxies = list.refine((items) => items.every(isBlock), "must be addresses or CIDR blocks, separated by commas");
@@ -165,6 +174,15 @@ export const settingsSchema = z.object({
     description:
       "With `yes`, programs of a sandbox have sockets of TCP and UDP on its loopback interface, where the kernel lets the launcher [bound them](security.md#sandboxes). With `no`, they have only Unix sockets, and the launcher needs no `CAP_NET_ADMIN`.",
   }),
+  ASSAY_EGRESS: setting(z.enum(["yes", "no"]).prefault("yes"), {
+    description:
+      "With `yes`, sandboxes of this machine can have a [network](sandboxes.md#network), as far as the operator opens it for an account: without a bound for the account, nothing can be reached. With `no`, none can have one. It needs `ASSAY_SANDBOX_LOOPBACK`.",
+  }),
+  ASSAY_EGRESS_PRIVATE: setting(privateNetworks.prefault(""), {
+    description:
+      "Networks that sandboxes may reach although they are not public, such as those of a private package registry: `10.20.0.0/16` or `fd12:3456::/48`, separated by commas. A policy must allow each host of them as well. All other private, local and reserved addresses, and those of this machine, are refused, whatever a policy says.",
+    defaultText: "none",
+  }),
   ASSAY_SNAPSHOT_DIRECTORY: setting(z.string().min(1).optional(), {
     description:
       "Directory for the [snapshots](sandboxes.md#snapshots) of sandboxes, to which the user of the service can write. Machines with the same database can share it, by a network file system, and then share their snapshots: a sandbox can begin with one on [any of them](scaling.md#sandboxes-on-several-machines), also when the machine that has taken it is lost.",
@@ -268,6 +286,12 @@ export const settingsSchema = z.object({
   ASSAY_LAUNCHER_SOCKET: setting(z.string().optional(), {
     description: "Socket of the launcher.",
     flag: "--launcher-socket",
+    defaultText: "set by the command `assay`",
+  }),
+  ASSAY_EGRESS_DIRECTORY: setting(absolutePath.optional(), {
+    description:
+      "Directory of the socket on which this process serves the network of its sandboxes. The launcher has the same directory in its option `--egress`. Without it, no sandbox has a network.",
+    flag: "--egress-directory",
     defaultText: "set by the command `assay`",
   }),
   ASSAY_DASHBOARD: setting(absolutePath.optional(), {

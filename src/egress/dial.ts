@@ -1,6 +1,6 @@
 import { connect, isIP, type Socket } from "node:net";
 import { abortAfter } from "../domain/abort-after.ts";
-import { type Cidr, isWithin, parseCidr } from "../domain/egress/cidr.ts";
+import { type Cidr, isWithin } from "../domain/egress/cidr.ts";
 import { whyNotAllGlobal, whyNotGlobal } from "../network/address.ts";
 import type { Resolve } from "../network/resolve.ts";
 
@@ -14,7 +14,7 @@ const MAX_ADDRESSES = 4;
 
 export interface DialOptions {
   readonly resolve: Resolve;
-  /** Networks that the operator allows sandboxes to reach, although they are not public (`parsePrivateNetworks`). */
+  /** Networks that the operator allows sandboxes to reach, although they are not public (ASSAY_EGRESS_PRIVATE). */
   readonly privateNetworks: readonly Cidr[];
   /** The time for each address, and for everything together with the resolution of the name. */
   readonly connectMs: number;
@@ -44,21 +44,6 @@ export type Dialed =
   /** An address is not allowed. */
   | { readonly kind: "refused"; readonly reason: string }
   | { readonly kind: "failed"; readonly reason: string; readonly address: string | null };
-
-/**
- * The value of `ASSAY_EGRESS_PRIVATE`: networks in CIDR notation, separated by commas.
- * @returns the networks, or in words what is wrong.
- */
-export function parsePrivateNetworks(text: string): readonly Cidr[] | string {
-  const networks: Cidr[] = [];
-  for (const part of text.split(",").map((item) => item.trim())) {
-    if (part === "" && text.trim() === "") break;
-    const network = parseCidr(part);
-    if (typeof network === "string") return `${JSON.stringify(part)} ${network}`;
-    networks.push(network);
-  }
-  return networks;
-}
 
 /** Why a sandbox may not reach an address; null if it may. @param address in any notation; only the usual ones are allowed. */
 export function whyNotReachable(address: string, privateNetworks: readonly Cidr[]): string | null {

@@ -1,6 +1,7 @@
 import { rm } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import type { Cidr } from "../domain/egress/cidr.ts";
 import type { EgressRecord, SandboxEgressRecord } from "../domain/egress/egress-record.ts";
 import type { VersionedPolicy } from "../domain/egress/policy.ts";
 import type { Meter } from "../domain/meter.ts";
@@ -53,8 +54,8 @@ export interface EgressLedger {
 export interface EgressOptions {
   /** The path of the proxy's socket, in a directory that only the relays of sandboxes and this process can enter. */
   readonly path: string;
-  /** As ASSAY_EGRESS_PRIVATE has them. */
-  readonly privateNetworks: string;
+  /** Networks that sandboxes may reach although they are not public. */
+  readonly privateNetworks: readonly Cidr[];
   /** `ADDRESS:PORT` of name servers; by default, those of the system. */
   readonly nameServers?: readonly string[];
   readonly ledger: EgressLedger;
@@ -104,7 +105,7 @@ export class Egress {
     this.#flushing.unref();
   }
 
-  /** @throws if the socket cannot be made, or a name of the private networks is not valid. */
+  /** @throws if the socket cannot be made. */
   static async start(options: EgressOptions): Promise<Egress> {
     const egress = new Egress(options);
     const first = await egress.#thread.catch(async (error: unknown) => {

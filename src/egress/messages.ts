@@ -1,3 +1,4 @@
+import type { Cidr } from "../domain/egress/cidr.ts";
 import type { EgressRecord } from "../domain/egress/egress-record.ts";
 import type { StreamOutcome } from "../domain/egress/outcomes.ts";
 import type { VersionedPolicy } from "../domain/egress/policy.ts";
@@ -103,8 +104,8 @@ export type FromThread =
 export interface ThreadSettings {
   /** The path of the proxy's socket. */
   readonly path: string;
-  /** As ASSAY_EGRESS_PRIVATE has them. */
-  readonly privateNetworks: string;
+  /** Networks that sandboxes may reach although they are not public. */
+  readonly privateNetworks: readonly Cidr[];
   /** `ADDRESS:PORT` of the name servers; null: those of the system. */
   readonly nameServers: readonly string[] | null;
 }

@@ -4,7 +4,7 @@ import type { NetworkPolicy } from "../domain/egress/policy.ts";
 import { dnsResolve, resolvePublic } from "../network/resolve.ts";
 import { Attribution } from "./attribution.ts";
 import { ByteBudget, type ByteLender } from "./budget.ts";
-import { DIAL_TIMES, dial, parsePrivateNetworks } from "./dial.ts";
+import { DIAL_TIMES, dial } from "./dial.ts";
 import { EgressLog } from "./log.ts";
 import type { CallName, Calls, Direction, FromThread, ThreadSettings, ToThread } from "./messages.ts";
 import { EgressProxy } from "./proxy.ts";
@@ -24,9 +24,7 @@ interface Served {
 }
 
 const port = parentPort as MessagePort;
-const { path, privateNetworks: given, nameServers } = workerData as ThreadSettings;
-const privateNetworks = parsePrivateNetworks(given);
-if (typeof privateNetworks === "string") throw new Error(privateNetworks);
+const { path, privateNetworks, nameServers } = workerData as ThreadSettings;
 const resolve = nameServers === null ? resolvePublic : dnsResolve(nameServers);
 
 const served = new Map<string, Served>();

@@ -70,6 +70,21 @@ export function parseCidr(text: string): Cidr | string {
   return { text: canonical, family: parsed.family, first, last };
 }
 
+/**
+ * Parses networks that are separated by commas.
+ * @returns the networks, none for an empty text; or in words what is wrong.
+ */
+export function parseCidrList(text: string): readonly Cidr[] | string {
+  if (text.trim() === "") return [];
+  const networks: Cidr[] = [];
+  for (const part of text.split(",").map((item) => item.trim())) {
+    const network = parseCidr(part);
+    if (typeof network === "string") return `${JSON.stringify(part)} ${network}`;
+    networks.push(network);
+  }
+  return networks;
+}
+
 /** The canonical notation of an address. */
 export function addressText(family: 4 | 6, value: bigint): string {
   const bytes = bytesOf(value, family === 4 ? 4 : 16);

@@ -3,9 +3,10 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import { parseCidrList } from "../../../src/domain/egress/cidr.ts";
 import { type EgressPolicy, parseNetworkPolicy } from "../../../src/domain/egress/policy.ts";
 import { ByteBudget, type ByteLender } from "../../../src/egress/budget.ts";
-import { DIAL_TIMES, dial, parsePrivateNetworks } from "../../../src/egress/dial.ts";
+import { DIAL_TIMES, dial } from "../../../src/egress/dial.ts";
 import { EgressLog } from "../../../src/egress/log.ts";
 import { EgressProxy, type ProxyOptions } from "../../../src/egress/proxy.ts";
 import type { SandboxEgress } from "../../../src/egress/sandbox-egress.ts";
@@ -58,7 +59,7 @@ export async function network(t: TestContext, policy: unknown, options: NetworkO
   const directory = mkdtempSync(join(tmpdir(), "assay-egress-"));
   t.after(() => rmSync(directory, { recursive: true }));
   const { lender = null, addresses = () => ["127.0.0.1"], ports = {}, ...times } = options;
-  const privateNetworks = parsePrivateNetworks("127.0.0.0/8");
+  const privateNetworks = parseCidrList("127.0.0.0/8");
   if (typeof privateNetworks === "string") throw new Error(privateNetworks);
   const resolved: string[] = [];
   const resolve = async (name: string) => {

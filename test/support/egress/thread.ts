@@ -5,6 +5,7 @@ import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import pino from "pino";
+import { type Cidr, parseCidrList } from "../../../src/domain/egress/cidr.ts";
 import { type NetworkPolicy, parseNetworkPolicy } from "../../../src/domain/egress/policy.ts";
 import type { Meter } from "../../../src/domain/meter.ts";
 import {
@@ -53,6 +54,13 @@ export class MemoryLedger implements EgressLedger {
   }
 }
 
+/** The loopback address, as a network that the operator allows. */
+export function loopback(): readonly Cidr[] {
+  const parsed = parseCidrList("127.0.0.0/8");
+  if (typeof parsed === "string") throw new Error(parsed);
+  return parsed;
+}
+
 /** Counts what a meter is told, as `NAME label…`. */
 export function countingMeter(): { readonly meter: Meter; readonly counts: Map<string, number> } {
   const counts = new Map<string, number>();
@@ -84,7 +92,7 @@ export async function startEgress(t: TestContext, options: Partial<EgressOptions
   const { meter, counts } = countingMeter();
   const egress = await Egress.start({
     path,
-    privateNetworks: "127.0.0.0/8",
+    privateNetworks: loopback(),
     nameServers: [await fakeNameServer(t)],
     ledger,
     worker: "here",

@@ -105,6 +105,9 @@ test("the units set only known settings, and their stop time covers a drain", ()
     assert.deepEqual(config.unknownSettings, []);
     assert.equal(config.launcherSocket, "/run/assay-launcher/launcher.sock");
     assert.deepEqual(config.operatorListen, { path: "/run/assay-service/operator.sock" });
+    const directory = "/run/assay-egress/egress";
+    assert.equal(config.egress?.directory, directory);
+    assert.ok(unit(name).get("ReadWritePaths")?.includes(`-${directory}`), "it makes its socket there");
     assert.deepEqual(unit(name).get("TimeoutStopSec"), [String(config.drainMs / 1000 + 15)]);
   }
   assert.ok(unit("assay-launcher.service").get("ExecStart")?.[0]?.endsWith(" /run/assay-launcher/launcher.sock"));

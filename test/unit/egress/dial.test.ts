@@ -4,14 +4,15 @@ import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
 import type { Cidr } from "../../../src/domain/egress/cidr.ts";
-import { DIAL_TIMES, type DialOptions, dial, parsePrivateNetworks, whyNotReachable } from "../../../src/egress/dial.ts";
+import { parseCidrList } from "../../../src/domain/egress/cidr.ts";
+import { DIAL_TIMES, type DialOptions, dial, whyNotReachable } from "../../../src/egress/dial.ts";
 import { localServer } from "../../support/egress/network.ts";
 import { NOT_GLOBAL_4, NOT_GLOBAL_6 } from "../../support/network/addresses.ts";
 
 const never = new AbortController().signal;
 
 function networks(text: string): readonly Cidr[] {
-  const parsed = parsePrivateNetworks(text);
+  const parsed = parseCidrList(text);
   if (typeof parsed === "string") throw new Error(parsed);
   return parsed;
 }
@@ -167,9 +168,9 @@ test("the operator's networks are parsed strictly", () => {
     "::ffff:10.0.0.0/104",
     "::/0",
   ])
-    assert.equal(typeof parsePrivateNetworks(text), "string", text);
+    assert.equal(typeof parseCidrList(text), "string", text);
   assert.equal(
-    parsePrivateNetworks("10.0.0.0/8,10.0.0.1/8"),
+    parseCidrList("10.0.0.0/8,10.0.0.1/8"),
     '"10.0.0.1/8" has bits after its prefix: the network is 10.0.0.0/8',
   );
 });

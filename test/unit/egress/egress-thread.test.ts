@@ -246,5 +246,4 @@ test("a socket that an earlier process left is replaced, and a stop leaves none"
 
 test("a thread that cannot begin is an error at the start", async (t) => {
   await assert.rejects(startEgress(t, { path: "/no/such/directory/egress.sock" }), /ENOENT|EACCES/);
-  await assert.rejects(startEgress(t, { privateNetworks: "10.0.0.1/8" }), /bits after its prefix/);
 });
