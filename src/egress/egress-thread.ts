@@ -2,10 +2,10 @@ import { rm } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Cidr } from "../domain/egress/cidr.ts";
-import type { EgressRecord, SandboxEgressRecord } from "../domain/egress/egress-record.ts";
+import type { EgressHost, EgressRecord, SandboxEgressRecord } from "../domain/egress/egress-record.ts";
 import type { VersionedPolicy } from "../domain/egress/policy.ts";
 import type { Meter } from "../domain/meter.ts";
-import { addToSums, EgressLog, type HostSum } from "./log.ts";
+import { addToSums, EgressLog } from "./log.ts";
 import type { CallName, Calls, Direction, StepState, UpDown } from "./messages.ts";
 import { ProxyThread, type Requested, ThreadLost } from "./proxy-thread.ts";
 
@@ -47,7 +47,7 @@ export interface EgressLedger {
   addHosts(counts: {
     readonly accountId: string;
     readonly projectId: string | null;
-    readonly hosts: readonly HostSum[];
+    readonly hosts: readonly EgressHost[];
   }): Promise<void>;
 }
 
@@ -283,7 +283,7 @@ export class SandboxNetwork {
   /** The executions whose log was lost in part with a thread; null: that of the sandbox. */
   readonly #damaged = new Set<number | null>();
   /** What was reached and could not be stored, by host. */
-  #unstored = new Map<string, HostSum>();
+  #unstored = new Map<string, EgressHost>();
   #isClosed = false;
 
   constructor(registration: NetworkRegistration, options: NetworkOptions) {

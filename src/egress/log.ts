@@ -1,14 +1,17 @@
-import type { ConnectionEnd, ConnectionRecord, EgressRecord } from "../domain/egress/egress-record.ts";
+import {
+  type ConnectionEnd,
+  type ConnectionRecord,
+  type EgressHost,
+  type EgressRecord,
+  MAX_EGRESS_CONNECTIONS,
+  MAX_EGRESS_NAMES,
+} from "../domain/egress/egress-record.ts";
 import type { Denial, StreamOutcome } from "../domain/egress/outcomes.ts";
 
 /*
  * The log of what the executions of a sandbox reached over the network, or tried to. It is evidence for their records, and hostile programs write it: each
  * part of it is bounded, and what is above a bound is still counted. Besides the lists of executions, it has sums for the sandbox as a whole.
  */
-
-const MAX_CONNECTIONS = 1_000;
-/** The names with a sum of their own, and refused names. */
-const MAX_NAMES = 1_000;
 
 /** The number of an execution; null if it is not known which execution made a connection. */
 export type ExecutionNumber = number | null;
@@ -30,16 +33,13 @@ export interface LogObserver {
 
 const NO_OBSERVER: LogObserver = { over: () => {}, moved: () => {} };
 
-/** What is known of a host: connections and bytes by name or address and decision. */
-export type HostSum = EgressRecord["more"][number];
-
 type Bytes = Pick<ConnectionRecord, "bytes_up" | "bytes_down">;
 
 /** What is known of one execution. */
 interface Entries extends Bytes {
   readonly connections: ConnectionRecord[];
   readonly open: Set<LoggedConnection>;
-  readonly sums: Map<string, HostSum>;
+  readonly sums: Map<string, EgressHost>;
   readonly refusedNames: Map<string, number>;
   denied: number;
   answered: number;
@@ -50,9 +50,9 @@ interface Entries extends Bytes {
 interface Whole extends Bytes {
   readonly open: Set<LoggedConnection>;
   /** Of the connections that have ended. */
-  readonly hosts: Map<string, HostSum>;
+  readonly hosts: Map<string, EgressHost>;
   /** What was not taken yet (`takeHosts`). */
-  fresh: Map<string, HostSum>;
+  fresh: Map<string, EgressHost>;
   denied: number;
   answered: number;
   refused: number;
@@ -94,7 +94,7 @@ export class LoggedConnection {
 
   #list(): boolean {
     this.#entries.open.add(this);
-    const isListed = this.#entries.connections.length < MAX_CONNECTIONS;
+    const isListed = this.#entries.connections.length < MAX_EGRESS_CONNECTIONS;
     if (isListed) this.#entries.connections.push(this.#record);
     return isListed;
   }
@@ -135,7 +135,7 @@ export class LoggedConnection {
   }
 
   /** As one connection of its host, with all of its bytes. */
-  get host(): HostSum {
+  get host(): EgressHost {
     const { name, address, decision, bytes_up, bytes_down } = this.#record;
     return {
       name: name ?? address,
@@ -147,7 +147,7 @@ export class LoggedConnection {
   }
 
   /** What came since the last call; null if nothing did, or if it is not certain yet that the connection is allowed. */
-  takeFresh(): HostSum | null {
+  takeFresh(): EgressHost | null {
     if (!this.#isOver && !this.#isCertain) return null;
     const all = this.host;
     const taken = this.#taken ?? { bytes_up: 0, bytes_down: 0 };
@@ -178,16 +178,16 @@ export class LoggedConnection {
 }
 
 /** Adds to the sum of a name or address; beyond the most names, to that of all others. */
-export function addToSums(sums: Map<string, HostSum>, added: HostSum): void {
+export function addToSums(sums: Map<string, EgressHost>, added: EgressHost): void {
   const { name, decision } = added;
-  const isFull = sums.size >= MAX_NAMES || name === null;
+  const isFull = sums.size >= MAX_EGRESS_NAMES || name === null;
   const sum = sums.get(`${decision} ${name}`) ?? addSum(sums, isFull ? null : name, decision);
   sum.connections += added.connections;
   sum.bytes_up += added.bytes_up;
   sum.bytes_down += added.bytes_down;
 }
 
-function addSum(sums: Map<string, HostSum>, name: string | null, decision: HostSum["decision"]): HostSum {
+function addSum(sums: Map<string, EgressHost>, name: string | null, decision: EgressHost["decision"]): EgressHost {
   const key = name === null ? `${decision} others` : `${decision} ${name}`; // no name has a space
   const sum = sums.get(key) ?? { name, decision, connections: 0, bytes_up: 0, bytes_down: 0 };
   sums.set(key, sum);
@@ -217,7 +217,7 @@ export class EgressLog {
   }
 
   /** What the sandbox as a whole has reached, as of now. `hosts` has at most 1,000 names or addresses, and the rest without one. */
-  get totals(): Pick<EgressRecord, "denied" | "dns"> & Bytes & { readonly hosts: readonly HostSum[] } {
+  get totals(): Pick<EgressRecord, "denied" | "dns"> & Bytes & { readonly hosts: readonly EgressHost[] } {
     const { hosts: ended, open, bytes_up, bytes_down, denied, answered, refused } = this.#whole;
     const hosts = new Map([...ended].map(([key, sum]) => [key, { ...sum }]));
     for (const connection of open) addToSums(hosts, connection.host);
@@ -225,7 +225,7 @@ export class EgressLog {
   }
 
   /** What came since the last call, by name or address and decision, as in `totals`. */
-  takeHosts(): HostSum[] {
+  takeHosts(): EgressHost[] {
     const { fresh, open } = this.#whole;
     this.#whole.fresh = new Map();
     for (const connection of open) {
@@ -262,7 +262,7 @@ export class EgressLog {
     entries.refused++;
     this.#whole.refused++;
     const queries = entries.refusedNames.get(name);
-    if (queries !== undefined || entries.refusedNames.size < MAX_NAMES)
+    if (queries !== undefined || entries.refusedNames.size < MAX_EGRESS_NAMES)
       entries.refusedNames.set(name, (queries ?? 0) + 1);
   }
 

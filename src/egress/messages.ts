@@ -1,8 +1,7 @@
 import type { Cidr } from "../domain/egress/cidr.ts";
-import type { EgressRecord } from "../domain/egress/egress-record.ts";
+import type { EgressHost, EgressRecord } from "../domain/egress/egress-record.ts";
 import type { StreamOutcome } from "../domain/egress/outcomes.ts";
 import type { VersionedPolicy } from "../domain/egress/policy.ts";
-import type { HostSum } from "./log.ts";
 import type { SandboxTotals } from "./sandbox-egress.ts";
 
 /*
@@ -45,7 +44,7 @@ export interface Calls {
   /** The record at the end of an execution, which is then forgotten. */
   take: { readonly args: { readonly execution: number; readonly waitMs: number }; readonly result: EgressRecord };
   totals: { readonly args: null; readonly result: SandboxTotals };
-  hosts: { readonly args: null; readonly result: readonly HostSum[] };
+  hosts: { readonly args: null; readonly result: readonly EgressHost[] };
   /** Ends the network of the sandbox, and gives back what is leased. */
   close: { readonly args: null; readonly result: null };
 }

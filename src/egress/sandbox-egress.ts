@@ -1,12 +1,12 @@
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EgressRecord } from "../domain/egress/egress-record.ts";
+import type { EgressHost, EgressRecord } from "../domain/egress/egress-record.ts";
 import { type Decision, DNS_PORT, decide, EGRESS_BUDGETS, type VersionedPolicy } from "../domain/egress/policy.ts";
 import { MinuteBudget } from "../fairness/minute-budget.ts";
 import type { ByteBudget } from "./budget.ts";
 import type { Dialed } from "./dial.ts";
 import { answerQuery } from "./dns.ts";
-import type { EgressLog, ExecutionNumber, HostSum } from "./log.ts";
+import type { EgressLog, ExecutionNumber } from "./log.ts";
 import { ControlConnection, QueryPace, serveDnsStream } from "./name-service.ts";
 import { isNameAddress, SandboxNames } from "./names.ts";
 import { ANSWER, MAX_STREAMS, type StreamHeader, textOf } from "./protocol.ts";
@@ -132,7 +132,7 @@ export class SandboxEgress {
   }
 
   /** What was reached since the last call, by host. */
-  takeHosts(): HostSum[] {
+  takeHosts(): EgressHost[] {
     return this.#log.takeHosts();
   }
 

@@ -102,6 +102,7 @@ export const sandboxEgressSchema = z.strictObject({
     budget_left: true,
     denied: true,
     dns: true,
+    complete: true,
   }).shape,
   hosts: z
     .array(egressHostSchema)

@@ -67,6 +67,7 @@ function egressOf(changes: Partial<EgressRecord> = {}): EgressRecord {
     denied: 0,
     refused_names: [{ name: "x".repeat(200), queries: 1 }],
     dns: { answered: 0, refused: 1 },
+    complete: true,
     source: "inet_diag cgroup id",
     ...changes,
   };
@@ -79,6 +80,7 @@ const SANDBOX_EGRESS: SandboxEgressRecord = {
   budget_left: { up: 5, down: 6 },
   denied: 1,
   dns: { answered: 1, refused: 0 },
+  complete: true,
   hosts: [{ name: "a.example.org", decision: "denied", connections: 1, bytes_up: 0, bytes_down: 0 }],
   unattributed: egressOf({ source: "sandbox" }),
 };

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import pino from "pino";
 import { type Cidr, parseCidrList } from "../../../src/domain/egress/cidr.ts";
+import type { EgressHost } from "../../../src/domain/egress/egress-record.ts";
 import { type NetworkPolicy, parseNetworkPolicy } from "../../../src/domain/egress/policy.ts";
 import type { Meter } from "../../../src/domain/meter.ts";
 import {
@@ -14,7 +15,6 @@ import {
   type EgressOptions,
   type NetworkRegistration,
 } from "../../../src/egress/egress-thread.ts";
-import type { HostSum } from "../../../src/egress/log.ts";
 import type { UpDown } from "../../../src/egress/messages.ts";
 import { dnsMessage, dnsQuery, TYPES } from "./dns.ts";
 import { fakeNameServer } from "./name-server.ts";
@@ -25,7 +25,7 @@ export const TOKEN = "0123456789abcdef0123456789abcdef";
 /** A database of leases in memory. */
 export class MemoryLedger implements EgressLedger {
   readonly leased = { up: 0, down: 0 };
-  readonly hosts: HostSum[] = [];
+  readonly hosts: EgressHost[] = [];
   /** What each direction has. */
   limits: UpDown = { up: 2 ** 40, down: 2 ** 40 };
   isBroken = false;

@@ -195,6 +195,7 @@ class MemorySandbox implements SandboxHandle {
       budget_left: unattributed.budget_left,
       denied: sum((one) => one.denied),
       dns: { answered: sum((one) => one.dns.answered), refused: sum((one) => one.dns.refused) },
+      complete: true,
       hosts,
       unattributed,
     };
@@ -391,6 +392,7 @@ function egressOf({ network: { version, network } }: Sandbox, hosts: readonly st
     denied,
     refused_names: denied > 0 ? [{ name: "refused.example", queries: 2 }] : [],
     dns: { answered: allowed, refused: denied },
+    complete: true,
     source: "inet_diag cgroup id",
   };
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { egressSchema } from "../../../src/domain/egress/egress-record.ts";
-import { addToSums, EgressLog, type ExecutionNumber, type HostSum } from "../../../src/egress/log.ts";
+import { type EgressHost, egressSchema } from "../../../src/domain/egress/egress-record.ts";
+import { addToSums, EgressLog, type ExecutionNumber } from "../../../src/egress/log.ts";
 
 const NOW = { policyVersion: 3, budgetLeft: { up: 5, down: 6 } };
 const record = (log: EgressLog, execution: ExecutionNumber = 1) => egressSchema.parse(log.toRecord(execution, NOW));
@@ -181,7 +181,7 @@ test("sums of the whole sandbox have every connection once, also those whose exe
 
 test("hosts can be taken piece by piece, and the pieces add up to the sums", () => {
   const log = new EgressLog();
-  const taken = new Map<string, HostSum>();
+  const taken = new Map<string, EgressHost>();
   const take = () => {
     const fresh = log.takeHosts();
     for (const one of fresh) addToSums(taken, one);
