@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { totalmem } from "node:os";
+import { join } from "node:path";
 import pino, { type Logger } from "pino";
 import { FOREIGN_APIS } from "../compat/apis.ts";
 import { FOREIGN_ROUTES } from "../compat/routes.ts";
@@ -7,6 +8,7 @@ import { type Config, ConfigError } from "../config.ts";
 import { Conversations } from "../conversation/conversations.ts";
 import type { Meter } from "../domain/meter.ts";
 import { NO_TRACER, type Tracer } from "../domain/tracer.ts";
+import { EGRESS_SOCKET, Egress } from "../egress/egress-thread.ts";
 import { StatsAggregator } from "../history/stats-aggregator.ts";
 import type { DashboardDependencies } from "../http/dashboard/dependencies.ts";
 import { checkFree } from "../http/listener/free-address.ts";
@@ -79,6 +81,7 @@ export async function startService(config: Config): Promise<Service> {
   const workers = registry ?? ownWorker?.worker;
   if (!workers)
     throw new ConfigError("a service without a worker needs a PostgreSQL database, which it shares with workers");
+  const egress = ownWorker && snapshots ? await egressOf(config, store, log, meter, ownWorker.worker.id) : null;
   const keeper =
     ownWorker && snapshots
       ? keeperOf(config, {
@@ -86,6 +89,7 @@ export async function startService(config: Config): Promise<Service> {
           log,
           meter,
           snapshots: snapshots.kept,
+          egress,
           sealer: sending.sealer,
           worker: ownWorker.worker.id,
         })
@@ -133,6 +137,7 @@ export async function startService(config: Config): Promise<Service> {
     stopping.abort(new Error("the service is stopping"));
     await linked?.claims?.stop();
     await Promise.all([ownWorker?.stop(), keeper?.stop()]);
+    await egress?.stop();
     // Together, because each has a time limit of its own: the last webhook attempts have 10 s, the last responses 2 s.
     await Promise.all([
       registry?.stop(),
@@ -227,10 +232,26 @@ function countsOf(keeper: SandboxKeeper | null, snapshots: { readonly kept: Snap
   return { sandboxes: () => keeper?.counts() ?? null, snapshots: () => snapshots?.kept.counts() ?? null };
 }
 
+/** The network of the sandboxes of this process; null if they can have none. @throws if its socket cannot be made. */
+async function egressOf(
+  { egress: settings }: Config,
+  store: Store,
+  log: Logger,
+  meter: Meter,
+  worker: string,
+): Promise<Egress | null> {
+  if (!settings) return null;
+  const { directory, privateNetworks } = settings;
+  const path = join(directory, EGRESS_SOCKET);
+  return await Egress.start({ path, privateNetworks, ledger: store.egress, worker, log, meter });
+}
+
 /** The sandboxes of this process, in the launcher of its worker. */
 function keeperOf(
   config: Config,
-  options: Pick<SandboxKeeperOptions, "log" | "meter" | "snapshots" | "sealer" | "worker"> & { readonly store: Store },
+  options: Pick<SandboxKeeperOptions, "log" | "meter" | "snapshots" | "egress" | "sealer" | "worker"> & {
+    readonly store: Store;
+  },
 ): SandboxKeeper {
   const { sandboxes, sandboxMemoryBytes: memoryBytes, sandboxDiskBytes: diskBytes, sandboxCpus: cpus } = config;
   const { launcherSocket, leaseMs } = config;
@@ -238,7 +259,7 @@ function keeperOf(
     ...options,
     engine: sandboxesOf(launcherSocket),
     languages: installedLanguages(),
-    capacity: { sandboxes, memoryBytes, diskBytes, cpus, network: false },
+    capacity: { sandboxes, memoryBytes, diskBytes, cpus, network: options.egress != null },
     bufferBytes: BUFFER_BYTES,
     leaseMs,
     leaves: config.leavesSandboxes,
@@ -269,9 +290,18 @@ export async function startWorker(config: Config): Promise<{ stop(): Promise<voi
   const { worker } = ownWorker;
   // The keys of webhook secrets stay with the services.
   const sealer = snapshots && fileSealer(config.sandboxKey);
+  const egress = snapshots ? await egressOf(config, store, log, prometheus, worker.id) : null;
   const keeper =
     snapshots && sealer
-      ? keeperOf(config, { store, log, meter: prometheus, snapshots: snapshots.kept, sealer, worker: worker.id })
+      ? keeperOf(config, {
+          store,
+          log,
+          meter: prometheus,
+          snapshots: snapshots.kept,
+          egress,
+          sealer,
+          worker: worker.id,
+        })
       : null;
   await keeper?.takeOver();
   const linked = keeper && (await linkedOf(config, { store, log, id: worker.id, keeper, isService: false }));
@@ -287,6 +317,7 @@ export async function startWorker(config: Config): Promise<{ stop(): Promise<voi
   const stop = async () => {
     await linked?.claims?.stop();
     await Promise.all([ownWorker.stop(), keeper?.stop()]);
+    await egress?.stop();
     await snapshots?.sweeper.stop();
     // After the ends of the sandboxes, which services still hear of.
     await linked?.link.stop();

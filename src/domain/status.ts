@@ -87,4 +87,6 @@ export interface SandboxCounts {
     readonly connections: number;
   };
   readonly most: { readonly sandboxes: number; readonly memoryBytes: number; readonly diskBytes: number };
+  /** The open connections of all sandboxes to the network; null if none of them can have a network. */
+  readonly egress: { readonly open: number } | null;
 }

@@ -17,6 +17,9 @@ import { ProxyThread, type Requested, ThreadLost } from "./proxy-thread.ts";
  * Of its leases, everything counts as used then.
  */
 
+/** The name of the proxy's socket in the directory of the launcher's option --egress. */
+export const EGRESS_SOCKET = "egress.sock";
+
 /** How long the end of an execution waits for its connections to close. */
 const CLOSED_MS = 250;
 /** How often it is stored what was reached, by host. */
@@ -295,6 +298,10 @@ export class SandboxNetwork {
     if (registration.isTakenOver) this.#damaged.add(null);
   }
 
+  get token(): string {
+    return this.#registration.token;
+  }
+
   /** The policy that holds. */
   get policy(): VersionedPolicy {
     return this.#policy;
@@ -302,7 +309,7 @@ export class SandboxNetwork {
 
   /**
    * Replaces the policy. When this resolves, it holds for everything that is decided, and connections that it does not allow are ended.
-   * @throws if its version is not higher, or if there is no proxy; then nothing is open, and the policy holds from the start of the next one.
+   * @throws if its version is not higher.
    */
   async replacePolicy(policy: VersionedPolicy): Promise<void> {
     if (policy.version <= this.#policy.version)
@@ -311,9 +318,8 @@ export class SandboxNetwork {
     try {
       await this.#served?.call("policy", this.#registration.token, { policy });
     } catch (error) {
-      if (!(error instanceof ThreadLost)) throw error; // the next thread begins with it
+      if (!(error instanceof ThreadLost)) throw error; // nothing is open now, and the next thread begins with this policy
     }
-    await this.#options.thread();
   }
 
   /**

@@ -59,4 +59,5 @@ export function setSandboxGauges(
     prometheus.set("sandboxDisks", { kind }, counts[kind].diskBytes);
   }
   prometheus.set("sandboxConnections", {}, counts.held.connections);
+  if (counts.egress) prometheus.set("egressOpen", {}, counts.egress.open);
 }

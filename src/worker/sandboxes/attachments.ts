@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { SandboxRefused } from "../../domain/sandboxes/sandbox.ts";
+import type { SandboxNetwork } from "../../egress/egress-thread.ts";
 import type { Budget, Release } from "../../fairness/budget.ts";
+import { AttributedBox } from "./attributed-box.ts";
 import type { AttachedBox, HeldBox } from "./engine.ts";
 import type { Pace } from "./pace.ts";
 
@@ -17,6 +19,8 @@ const [SHORTLY_MS, LONG_MS] = [2_000, 60_000];
 
 export interface AttachmentsOptions {
   readonly box: HeldBox;
+  /** Null: the sandbox has none. */
+  readonly network: SandboxNetwork | null;
   readonly accountId: string;
   /** Connections of all sandboxes of the process, by account. */
   readonly machine: Budget;
@@ -138,7 +142,7 @@ export class Attachments {
     const waiting = this.#idle.pop()?.connection;
     if (waiting?.box.alive) return waiting;
     if (waiting) this.#shut(waiting);
-    const { box, accountId, machine, onFull } = this.#options;
+    const { box, network, accountId, machine, onFull } = this.#options;
     if (this.#open >= MAX_ATTACHED) throw new SandboxRefused("executionsFull");
     let release = machine.take(accountId, 1);
     if (!release) {
@@ -148,7 +152,8 @@ export class Attachments {
     if (!release) throw new SandboxRefused("executionsFull");
     this.#open++;
     try {
-      return { box: await box.attach(), release };
+      const attached = await box.attach();
+      return { box: network ? new AttributedBox(attached, network) : attached, release };
     } catch (error) {
       this.#open--;
       release();

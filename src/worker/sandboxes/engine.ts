@@ -14,15 +14,16 @@ export interface SandboxEngine {
    * Makes a box that is kept until `end`. @throws SandboxesFullError if the launcher has no free sandbox, SandboxesImpossibleError if the
    * machine can have none, and SandboxError.
    * @param accountId the boxes of one account have the share of CPU time of one box together.
+   * @param network the token by which the proxy knows the network of the box; null: it has none.
    */
-  hold(limits: SandboxLimits, accountId: string): Promise<HeldBox>;
+  hold(limits: SandboxLimits, accountId: string, network: string | null): Promise<HeldBox>;
   /** The name of the launcher that runs now. @throws SandboxError if none runs. */
   launcher(): Promise<string>;
   /**
    * Takes over a box that was left. What ran through its connections is killed; all other programs are stopped until `resume`.
-   * @throws SandboxError if there is none with this token.
+   * @param network as for `hold`. @throws SandboxError if there is none with this token.
    */
-  rejoin(token: string, limits: SandboxLimits): Promise<HeldBox>;
+  rejoin(token: string, limits: SandboxLimits, network: string | null): Promise<HeldBox>;
 }
 
 /** A box that is kept. */
@@ -86,6 +87,8 @@ export interface BoxStep {
   readonly whileFrozen?: boolean;
   /** The most memory of the kernel, such as for files; by default a part of the memory limit. */
   readonly kernelBytes?: number;
+  /** The number of the execution to which it belongs; absent: it is one of the platform. */
+  readonly execution?: number;
 }
 
 export type BoxReport = StepReport & {
@@ -96,9 +99,12 @@ export type BoxReport = StepReport & {
 /** Takes output. The bytes stay as they are, and can be a part of a larger chunk. With `paced`, no more comes until it has resolved. */
 export type OnOutput = (stream: "stdout" | "stderr", bytes: Buffer) => void | Promise<void>;
 
+/** Hears the id of the cgroup in which a step of a box with a network runs, before its program is started. */
+export type OnBegun = (cgroupId: bigint) => void;
+
 export interface AttachedBox {
   readonly alive: boolean;
-  run(step: BoxStep, onOutput: OnOutput): Promise<BoxReport>;
+  run(step: BoxStep, onOutput: OnOutput, onBegun?: OnBegun): Promise<BoxReport>;
   /** Gives input to the running step; empty: its input is over. It resolves when the launcher may take more, and the bytes may change. */
   input(bytes: Buffer): Promise<void>;
   /** Sends a signal to the main program. */

@@ -1,5 +1,7 @@
+import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { hasNetwork } from "../../domain/egress/policy.ts";
 import { type Meter, secondsSince } from "../../domain/meter.ts";
 import { FileError } from "../../domain/sandboxes/files.ts";
 import { beyondCapacity, needsOf, type SandboxHandle, type SandboxHost } from "../../domain/sandboxes/host.ts";
@@ -17,6 +19,7 @@ import type { Snapshot } from "../../domain/sandboxes/snapshot.ts";
 import type { Sealer } from "../../domain/sealer.ts";
 import type { SandboxCounts } from "../../domain/status.ts";
 import type { Caller } from "../../domain/submission.ts";
+import type { Egress, SandboxNetwork } from "../../egress/egress-thread.ts";
 import { Budget, type Release } from "../../fairness/budget.ts";
 import type { Languages } from "../../languages/load.ts";
 import type {
@@ -66,6 +69,8 @@ export interface SandboxKeeperOptions {
   readonly worker: string;
   readonly capacity: NonNullable<SandboxHost["capacity"]>;
   readonly snapshots: Snapshots;
+  /** The network of sandboxes, if `capacity` has it. */
+  readonly egress?: Egress | null;
   /** Memory of this process for the output and the input of executions. */
   readonly bufferBytes: number;
   readonly leaseMs: number;
@@ -83,6 +88,8 @@ type Environment = Readonly<Record<string, string>>;
 interface Secrets {
   readonly token: string;
   readonly env: Environment;
+  /** The token of its network; null or absent: it has none. */
+  readonly network?: string | null;
 }
 
 /** What a stored sandbox still needs to begin. */
@@ -130,6 +137,8 @@ export class SandboxKeeper implements SandboxHost {
   private constructor(options: SandboxKeeperOptions) {
     this.#options = options;
     this.capacity = options.capacity;
+    if (options.capacity.network !== Boolean(options.egress))
+      throw new Error("what gives sandboxes a network is missing");
     const { sandboxes, memoryBytes, diskBytes } = options.capacity;
     const shared = { perOwner: "shared", firstIfFree: true } as const;
     this.#places = new Budget({ total: sandboxes, ...shared });
@@ -160,7 +169,8 @@ export class SandboxKeeper implements SandboxHost {
       diskBytes: this.#disks.held,
       connections: this.#connections.held,
     };
-    return { held, most: this.capacity };
+    const { egress } = this.#options;
+    return { held, most: this.capacity, egress: egress ? { open: egress.open } : null };
   }
 
   create(request: SandboxRequest, caller: Caller, idempotencyKey: string | null): Promise<Sandbox> {
@@ -260,21 +270,31 @@ export class SandboxKeeper implements SandboxHost {
   }
 
   async #takeOver({ sandbox: { id, worker: from, accountId, limits }, sealed, isLeft }: LeftSandbox): Promise<void> {
-    const { store, engine, worker, leaseMs, sealer, log } = this.#options;
+    const { store, engine, egress, worker, leaseMs, sealer, log } = this.#options;
     const taken = await store.sandboxes.takeOver({ id, from, to: worker, leaseUntilMs: Date.now() + leaseMs });
     if (!taken) return; // it has ended, or another process has it
-    const { sandbox, quota, executions: earlier } = taken;
+    const { sandbox, quota, executions: earlier, leased } = taken;
     let box: HeldBox | null = null;
+    let network: SandboxNetwork | null = null;
     const release = this.#hold(accountId, limits);
     try {
       if (!release) throw new Error("this process may have fewer sandboxes than the earlier one");
-      const { token, env } = JSON.parse(sealer.open(id, sealed)) as Secrets;
-      box = await unlessFull(() => engine.rejoin(token, limits));
+      const { token, env, network: networkToken = null } = JSON.parse(sealer.open(id, sealed)) as Secrets;
+      // Where the operator has switched networks off since, there is no proxy, and nothing can be reached.
+      if (networkToken !== null && egress)
+        network = await egress.register({
+          ...networkOf(sandbox),
+          token: networkToken,
+          used: leased,
+          isTakenOver: true,
+        });
+      box = await unlessFull(() => engine.rejoin(token, limits, networkToken));
       if (box.controlsMissing.length > 0) throw new Error(`controls are missing: ${box.controlsMissing.join("; ")}`);
       if (sandbox.state === "running") await box.resume();
-      this.#adopt(sandbox, box, env, quota, release, earlier);
+      this.#adopt({ sandbox, box, network, env, quota, release, earlier });
     } catch (error) {
       log.error({ err: error, sandbox: id }, "a sandbox could not be taken over");
+      await network?.close();
       await box?.end().catch((lost: unknown) => log.error({ err: lost, sandbox: id }, "a box was not removed"));
       release?.();
       await this.#endUnbegun(id, isLeft ? "shutdown" : "worker_lost");
@@ -454,14 +474,21 @@ export class SandboxKeeper implements SandboxHost {
     quota: SandboxQuota,
     release: Release,
   ): Promise<Sandbox> {
-    const { store, engine, worker, sealer, log } = this.#options;
+    const { store, engine, egress, worker, sealer, log } = this.#options;
     let box: HeldBox | null = null;
+    let network: SandboxNetwork | null = null;
     try {
-      box = await engine.hold(sandbox.limits, sandbox.accountId);
+      if (hasNetwork(sandbox.network)) {
+        if (!egress) throw new SandboxRefused("networkOff");
+        // Before there is a relay that could ask for it.
+        network = await egress.register({ ...networkOf(sandbox), token: newToken(), used: { up: 0, down: 0 } });
+      }
+      const networkToken = network?.token ?? null;
+      box = await engine.hold(sandbox.limits, sandbox.accountId, networkToken);
       const { controls, controlsMissing, token, launcher } = box;
       if (controlsMissing.length > 0) throw new Error(`controls are missing: ${controlsMissing.join("; ")}`);
       const { env, from } = await beginning;
-      const secrets: Secrets = { token, env };
+      const secrets: Secrets = { token, env, network: networkToken };
       if (from) await this.#restore(box, sandbox, from);
       const running = await store.sandboxes.update(sandbox.id, worker, {
         state: "running",
@@ -472,7 +499,9 @@ export class SandboxKeeper implements SandboxHost {
       if (!running) throw new Error("the sandbox was ended before its box was ready");
       if (this.#hasLeft) throw new Error("this process has left its sandboxes to the next one");
       box.keep(); // not before its token is stored: nobody could take it over
-      this.#adopt(running, box, env, quota, release);
+      const living = this.#adopt({ sandbox: running, box, network, env, quota, release });
+      // The bound can have been narrowed meanwhile.
+      await living.applyNetwork(running.network);
       return running;
     } catch (error) {
       // Any client can bring about that the files of a snapshot do not fit.
@@ -480,6 +509,7 @@ export class SandboxKeeper implements SandboxHost {
         SandboxRefused.is(error, "snapshotTooLarge") || SandboxRefused.is(error, "snapshotNotFound") ? "info" : "error";
       log[level]({ err: error, sandbox: sandbox.id }, "the box of a sandbox could not be made");
       await box?.end().catch((lost: unknown) => log.error({ err: lost, sandbox: sandbox.id }, "a box was not removed"));
+      await network?.close();
       await this.#endUnbegun(sandbox.id, "failed").finally(release);
       if (isImpossible(error)) throw new SandboxRefused("sandboxesOff");
       throw isFull(error) ? new SandboxRefused("sandboxesFull") : error;
@@ -515,14 +545,23 @@ export class SandboxKeeper implements SandboxHost {
     }
   }
 
-  #adopt(
-    sandbox: Sandbox,
-    box: HeldBox,
-    env: Environment,
-    quota: SandboxQuota,
-    release: Release,
-    earlier: TakenOver["executions"] = [],
-  ): void {
+  #adopt({
+    sandbox,
+    box,
+    network,
+    env,
+    quota,
+    release,
+    earlier = [],
+  }: {
+    readonly sandbox: Sandbox;
+    readonly box: HeldBox;
+    readonly network: SandboxNetwork | null;
+    readonly env: Environment;
+    readonly quota: SandboxQuota;
+    readonly release: Release;
+    readonly earlier?: TakenOver["executions"];
+  }): LivingSandbox {
     const { store, languages, log, meter } = this.#options;
     const account = this.#accounts.get(sandbox.accountId) ?? {
       running: 0,
@@ -539,6 +578,7 @@ export class SandboxKeeper implements SandboxHost {
       earlier,
       env,
       box,
+      network,
       store,
       languages,
       account,
@@ -559,6 +599,7 @@ export class SandboxKeeper implements SandboxHost {
       },
     });
     this.#living.set(sandbox.id, living);
+    return living;
   }
 
   #tick(): void {
@@ -597,6 +638,10 @@ export class SandboxKeeper implements SandboxHost {
         const own = known.get(living.sandbox.id);
         const account = this.#accounts.get(living.sandbox.accountId);
         if (own && account) account.most = own.quota.executions;
+        if (own)
+          living.renewNetwork(own.networkVersion).catch((error: unknown) => {
+            log.error({ err: error, sandbox: own.id }, "the policy of a network could not be read");
+          });
         const reason: SandboxEndReason | null = !own ? "worker_lost" : own.isSuspended ? "suspended" : null;
         if (reason) void living.endFor(reason);
       }
@@ -604,6 +649,16 @@ export class SandboxKeeper implements SandboxHost {
       log.error({ err: error }, "the leases of sandboxes could not be renewed");
     }
   }
+}
+
+/** What its proxy must know of a sandbox. */
+function networkOf({ id, accountId, projectId, network }: Sandbox) {
+  return { sandboxId: id, accountId, projectId, policy: network };
+}
+
+/** A token as the launcher takes it (HOLD_NETWORK). */
+function newToken(): string {
+  return randomBytes(16).toString("hex");
 }
 
 /** Lets a claimed sandbox fail, unless its service has begun it. */

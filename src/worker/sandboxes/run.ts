@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { EgressRecord } from "../../domain/egress/egress-record.ts";
 import { internalError } from "../../domain/outcome.ts";
 import {
   EXECUTION_BOUNDS,
@@ -41,6 +42,11 @@ export interface RunOptions {
   readonly oomKills: { known(): number; read(): Promise<number> };
   /** Called with what the platform could not do. */
   readonly onFailure: (error: unknown) => void;
+  /**
+   * What the execution has reached over the network, to its end; null without a network. It never rejects.
+   * @param isGone whether no process of it is left.
+   */
+  readonly egress: (isGone: boolean) => Promise<EgressRecord | null>;
   /** Stores the end, which is then durable. It never rejects. @param bytes of the output that is stored. */
   readonly store: (ended: Execution, bytes: number) => Promise<void>;
 }
@@ -170,7 +176,7 @@ export class Run implements RunningExecution {
   }
 
   async #run(): Promise<Execution> {
-    const { steps, taken, oomKills, sandboxLimits, onFailure, store, isStored } = this.#options;
+    const { steps, taken, oomKills, sandboxLimits, onFailure, egress, store, isStored } = this.#options;
     const reports: { prepare?: BoxReport; execute?: BoxReport } = {};
     const before = oomKills.known();
     let isClean = false;
@@ -205,16 +211,19 @@ export class Run implements RunningExecution {
           : this.#isKilled()
             ? killedOutcome(reasonOf(this.#killedFor), this.#log.kept())
             : internalError("the sandbox was lost before the execution ended");
-    const ended: Execution = {
-      ...this.#execution,
-      status: outcome.status,
-      completedAtMs: Date.now(),
-      outcome,
-      processesLeft: reports.execute?.processesLeft ?? null,
-    };
+    const completedAtMs = Date.now();
+    const processesLeft = reports.execute?.processesLeft ?? null;
     this.#state = "ended";
     this.#started.resolve();
     taken.give(isClean || !hasBegun);
+    const ended: Execution = {
+      ...this.#execution,
+      status: outcome.status,
+      completedAtMs,
+      outcome,
+      processesLeft,
+      egress: await egress(processesLeft === 0),
+    };
     const { stdout, stderr } = outcome.output ?? {};
     await store(ended, (stdout?.length ?? 0) + (stderr?.length ?? 0));
     this.#execution = ended;

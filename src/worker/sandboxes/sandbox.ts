@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { egressBytes, type SandboxEgressRecord } from "../../domain/egress/egress-record.ts";
-import type { NetworkPolicy } from "../../domain/egress/policy.ts";
+import { hasNetwork, type NetworkPolicy, type VersionedPolicy } from "../../domain/egress/policy.ts";
 import type { Language } from "../../domain/language.ts";
 import { type Meter, secondsSince } from "../../domain/meter.ts";
 import type { TeardownReport } from "../../domain/report.ts";
@@ -29,6 +29,7 @@ import {
 } from "../../domain/sandboxes/sandbox.ts";
 import type { Snapshot } from "../../domain/sandboxes/snapshot.ts";
 import { UsageHistory, type UsageSample } from "../../domain/sandboxes/usage.ts";
+import type { SandboxNetwork } from "../../egress/egress-thread.ts";
 import type { Budget, Release } from "../../fairness/budget.ts";
 import type { Languages } from "../../languages/load.ts";
 import { StoreUnavailable } from "../../store/database/errors.ts";
@@ -61,6 +62,8 @@ const CHANGE_MS = 3_000;
 const MEASURED_MS = 200;
 /** The output of an execution is in memory twice at its end: for readers, and in its record. */
 const COPIES = 2;
+/** What an execution can make the log of its connections and names take. */
+const EGRESS_LOG_BYTES = 2 * 1_048_576;
 /** The most input that waits for one program. */
 const INPUT_BYTES = EXECUTION_BOUNDS.waitingInputBytes;
 /** A sandbox in which only processes run that an execution has left is measured so many times less often for its history of usage. */
@@ -81,6 +84,8 @@ export interface LivingSandboxOptions {
   readonly earlier?: TakenOver["executions"];
   readonly env: Readonly<Record<string, string>>;
   readonly box: HeldBox;
+  /** Its network, which is closed with it; null: it has none. */
+  readonly network: SandboxNetwork | null;
   readonly store: Pick<Store, "sandboxes">;
   readonly languages: Pick<Languages, "resolve">;
   readonly account: AccountUse;
@@ -126,6 +131,8 @@ export class LivingSandbox implements SandboxHandle {
   #still: Promise<void> = Promise.resolve();
   /** Resolves when the sandbox is not paused any more, or ends. */
   #running = Promise.withResolvers<void>();
+  /** Replacements of the network policy, one after the other. They do not wait for changes of the state, such as a snapshot. */
+  #policies: Promise<void> = Promise.resolve();
   /** Changes of the state, one after the other. */
   #changes: Promise<unknown> = Promise.resolve();
   #ending: { readonly reason: SandboxEndReason; readonly ended: Promise<Sandbox> } | null = null;
@@ -141,9 +148,9 @@ export class LivingSandbox implements SandboxHandle {
     this.#storedBytes = this.#stored.reduce((sum, { bytes }) => sum + bytes, 0);
     this.#number = Math.max(0, ...earlier.map(({ number }) => number));
     this.#highest = this.#number;
-    const { box, account, connections: machine } = options;
+    const { box, network, account, connections: machine } = options;
     const { accountId } = options.sandbox;
-    this.#attachments = new Attachments({ box, accountId, machine, account, onFull: options.onFull });
+    this.#attachments = new Attachments({ box, network, accountId, machine, account, onFull: options.onFull });
     this.#idle = new IdleClock(performance.now());
     if (options.sandbox.state === "paused") this.#idle.stop(performance.now());
     else this.#running.resolve();
@@ -212,10 +219,10 @@ export class LivingSandbox implements SandboxHandle {
       readonly release: Release;
     },
   ): Promise<Run> {
-    const { store, log, meter, env } = this.#options;
+    const { store, log, meter, env, network } = this.#options;
     const { id, limits } = this.#sandbox;
     const number = ++this.#number;
-    const steps = stepsOf(request, { limits, env }, language, number);
+    const steps = stepsOf(request, { limits, env, hasNetwork: network !== null }, language, number);
     const startedAt = performance.now();
     const begun = newExecution(this.#sandbox, number, request, Date.now());
     const execution: Execution = keyId === undefined ? begun : { ...begun, keyId };
@@ -244,6 +251,7 @@ export class LivingSandbox implements SandboxHandle {
       resumed: () => this.#still.then(() => this.#running.promise),
       oomKills: { known: () => this.#memoryKills, read: () => this.#readMemoryKills() },
       onFailure: (error) => log.error({ err: error, sandbox: id, execution: number }, "an execution was lost"),
+      egress: async (isGone) => (network ? await network.take(number, isGone) : null),
       store: async (ended, bytes) => {
         if (await hasEnd) await this.#storeEnd(ended, bytes);
         meter.time("executionRan", {}, secondsSince(startedAt));
@@ -354,14 +362,49 @@ export class LivingSandbox implements SandboxHandle {
     return this.#change(() => this.#update(change));
   }
 
-  /** No sandbox of this process has a network: `capacity.network` of its keeper is false. */
   async replaceNetwork(policy: NetworkPolicy): Promise<Sandbox> {
-    if (policy !== "none") throw new SandboxRefused("sandboxWithoutNetwork");
-    return this.#sandbox;
+    this.#mustLive();
+    const { store } = this.#options;
+    const { id, worker } = this.#sandbox;
+    if (hasNetwork(this.#sandbox.network) && !this.#options.network) throw new SandboxRefused("networkOff");
+    const replaced = await store.sandboxes.replaceNetwork(id, worker, policy);
+    switch (replaced.kind) {
+      case "without":
+        throw new SandboxRefused("sandboxWithoutNetwork");
+      case "network":
+        throw new SandboxRefused("networkForbidden", { reason: replaced.reason });
+      case "lost":
+        void this.endFor("worker_lost");
+        throw this.#refusal("worker_lost");
+      case "replaced":
+        await this.applyNetwork(replaced.sandbox.network);
+        return this.#sandbox;
+    }
+  }
+
+  /** Applies the stored policy of its network, if that is later than the one that holds. */
+  applyNetwork(policy: VersionedPolicy): Promise<void> {
+    const applied = this.#policies.then(async () => {
+      if (policy.version > this.#sandbox.network.version) this.#sandbox = { ...this.#sandbox, network: policy };
+      const { network } = this.#options;
+      if (network && policy.version > network.policy.version) await network.replacePolicy(policy);
+    });
+    this.#policies = applied.catch(() => {});
+    return applied;
+  }
+
+  /** Applies the policy of its network that another process has stored: an operator has narrowed the bound. @param version of the stored one. */
+  async renewNetwork(version: number): Promise<void> {
+    const { network, store } = this.#options;
+    if (!network || version <= network.policy.version) return;
+    const { id, accountId } = this.#sandbox;
+    const stored = await store.sandboxes.get(id, accountId);
+    if (stored) await this.applyNetwork(stored.network);
   }
 
   async egress(): Promise<SandboxEgressRecord | null> {
-    return null;
+    this.#mustLive();
+    return (await this.#options.network?.totals()) ?? null;
   }
 
   end(): Promise<Sandbox> {
@@ -416,6 +459,8 @@ export class LivingSandbox implements SandboxHandle {
     await inTime(Promise.all(killed.map(({ ended }) => ended)), REPORTS_MS);
     this.#options.box.leave();
     await inTime(Promise.all([...this.#runs.values()].map(({ ended }) => ended)), REPORTS_MS);
+    // The next process must find in the database what was used.
+    await this.#options.network?.close();
   }
 
   /**
@@ -477,7 +522,7 @@ export class LivingSandbox implements SandboxHandle {
     const waiting = (openInput || terminal ? INPUT_BYTES : 0) + stdin.length + (code?.length ?? 0);
     const release = this.#options.buffers.take(
       this.#sandbox.accountId,
-      COPIES * (stdoutBytes + stderrBytes + preparing) + waiting,
+      COPIES * (stdoutBytes + stderrBytes + preparing) + waiting + (this.#options.network ? EGRESS_LOG_BYTES : 0),
     );
     if (!release) throw new SandboxRefused("executionsFull");
     return release;
@@ -542,8 +587,10 @@ export class LivingSandbox implements SandboxHandle {
       void this.endFor("worker_lost");
       throw this.#refusal("worker_lost");
     }
-    this.#sandbox = sandbox;
-    return sandbox;
+    // A policy that is stored meanwhile stays.
+    const { network } = this.#sandbox;
+    this.#sandbox = network.version > sandbox.network.version ? { ...sandbox, network } : sandbox;
+    return this.#sandbox;
   }
 
   /** The answer to a measurement comes after all kills that the launcher has reported. */
@@ -649,7 +696,7 @@ export class LivingSandbox implements SandboxHandle {
   }
 
   async #end(reason: SandboxEndReason, lastSnapshot?: SandboxEnd["lastSnapshot"]): Promise<Sandbox> {
-    const { box, store, log, meter, onEnded } = this.#options;
+    const { box, network, store, log, meter, onEnded } = this.#options;
     const { id, worker } = this.#sandbox;
     this.#running.resolve();
     this.#options.account.idle.delete(this.#fileClient.endIdle);
@@ -668,6 +715,8 @@ export class LivingSandbox implements SandboxHandle {
     }
     // The box is gone, so what still ran has now ended.
     await inTime(Promise.all([...this.#runs.values()].map(({ ended }) => ended)), REPORTS_MS);
+    const egress = (await network?.totals()) ?? null;
+    await network?.close();
     const evidence: SandboxEvidence | null = this.#sandbox.evidence && { ...this.#sandbox.evidence, teardown };
     const endedAtMs = Date.now();
     const end: SandboxEnd = {
@@ -677,6 +726,7 @@ export class LivingSandbox implements SandboxHandle {
       lastSnapshot,
       drop: this.#drop(STORED_BYTES.ended),
       usage: this.#usage.samples(),
+      egress,
     };
     let unstored: SandboxEnd | null = null;
     try {

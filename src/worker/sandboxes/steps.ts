@@ -21,6 +21,12 @@ export const BASE_ENV: Readonly<Record<string, string>> = {
   PIP_DISABLE_PIP_VERSION_CHECK: "1",
 };
 
+/**
+ * The environment of executions of a sandbox with a network. A name that its policy does not allow, or a connection that is refused, stays so: a tool that tries
+ * again only makes its user wait for the error. pip and npm would do so for up to a minute.
+ */
+export const NETWORK_ENV: Readonly<Record<string, string>> = { PIP_RETRIES: "0", npm_config_fetch_retries: "0" };
+
 /** The steps of one execution, in their order. Each but the last must succeed. */
 export interface ExecutionSteps {
   /** Writes the code, and compiles it if the language does; absent without code. */
@@ -72,7 +78,11 @@ export function limitsOf(sandbox: SandboxLimits, requested: RequestedLimits, isL
 /** @param env of the sandbox. @param number of the execution, which no other one of the sandbox has. */
 export function stepsOf(
   request: ExecutionRequest,
-  sandbox: { readonly limits: SandboxLimits; readonly env: Readonly<Record<string, string>> },
+  sandbox: {
+    readonly limits: SandboxLimits;
+    readonly env: Readonly<Record<string, string>>;
+    readonly hasNetwork: boolean;
+  },
   language: Language | null,
   number: number,
 ): ExecutionSteps {
@@ -82,6 +92,7 @@ export function stepsOf(
   const env = (own: Readonly<Record<string, string>> = {}) => ({
     ...own,
     ...BASE_ENV,
+    ...(sandbox.hasNetwork && NETWORK_ENV),
     ...(terminal && { TERM: "xterm-256color" }),
     ...sandbox.env,
     ...request.env,
@@ -100,6 +111,7 @@ export function stepsOf(
     leaveProcesses: background,
     // A terminal lives longer than its output limit: all of its output comes, and the last of it is kept.
     paced: terminal !== null,
+    execution: number,
   });
   if (kind === "argv") {
     return { execute: step(request.argv ?? []), compiles: false, takesInput, codeDirectory: null };

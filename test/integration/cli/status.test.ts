@@ -92,12 +92,13 @@ test("prints what sandboxes and snapshots hold of what the process may give them
   const held = { sandboxes: 3, memoryBytes: 1536 * MIB, diskBytes: 0, connections: 9 };
   const most = { sandboxes: 16, memoryBytes: 8192 * MIB, diskBytes: 0 };
   const snapshots = { amount: 2, heldBytes: 30 * MIB, mostBytes: 1024 * MIB };
-  const page = { ...WELL, sandboxes: { held, most }, snapshots };
+  const page = { ...WELL, sandboxes: { held, most, egress: null }, snapshots };
   assert.equal(line(page, "sandboxes"), "3 of 16, memory 1536 of 8192 MiB");
   assert.equal(line(page, "snapshots"), "2, 30 of 1024 MiB");
   const withDisks = {
     held: { ...held, diskBytes: 8192 * MIB },
     most: { ...most, sandboxes: 3, diskBytes: 9216 * MIB },
+    egress: null,
   };
   const full = { ...page, sandboxes: withDisks, snapshots: { ...snapshots, mostBytes: 30 * MIB } };
   assert.equal(line(full, "sandboxes"), "3 of 3 (FULL), memory 1536 of 8192 MiB, disks 8192 of 9216 MiB");

@@ -6,6 +6,7 @@ import type {
   BoxReport,
   BoxStep,
   HeldBox,
+  OnBegun,
   OnOutput,
   SandboxEngine,
 } from "../../../src/worker/sandboxes/engine.ts";
@@ -16,6 +17,8 @@ const SIGKILL = 9;
 /** What a program of the engine in memory can do. */
 export interface Io {
   readonly step: BoxStep;
+  /** Says in which cgroup it runs. */
+  begun(cgroupId: bigint): void;
   write(text: string, stream?: "stdout" | "stderr"): void | Promise<void>;
   /** The next input; null: it is over. */
   read(): Promise<Buffer | null>;
@@ -49,20 +52,21 @@ export class MemoryEngine implements SandboxEngine {
     return this.name;
   }
 
-  async rejoin(token: string): Promise<MemoryBox> {
+  async rejoin(token: string, _limits?: SandboxLimits, network: string | null = null): Promise<MemoryBox> {
     const box = this.boxes.find((one) => one.token === token && !one.isEnded);
     if (!box?.isKept) throw new Error("there is no box with this token");
+    if (box.network !== network) throw new Error("the box has another network");
     box.cutOff();
     return box;
   }
 
-  async hold(limits: SandboxLimits): Promise<MemoryBox> {
+  async hold(limits: SandboxLimits, _accountId = "", network: string | null = null): Promise<MemoryBox> {
     await Promise.resolve();
     if (this.isImpossible) throw Object.assign(new Error("no sandboxes"), { name: "SandboxesImpossibleError" });
     if (this.boxes.filter((box) => !box.isEnded).length >= this.most) {
       throw Object.assign(new Error("no free sandbox"), { name: "SandboxesFullError" });
     }
-    const box = new MemoryBox(limits, this.#program, this.missing, this.name);
+    const box = new MemoryBox(limits, this.#program, this.missing, this.name, network);
     this.boxes.push(box);
     return box;
   }
@@ -75,6 +79,8 @@ export class MemoryBox implements HeldBox {
   readonly attached = new Set<MemoryAttached>();
   readonly launcher: string;
   readonly token = randomUUID();
+  /** The token of its network; null: it has none. */
+  readonly network: string | null;
   isKept = false;
   isLeft = false;
   isEnded = false;
@@ -95,7 +101,14 @@ export class MemoryBox implements HeldBox {
   #onLost: (error: Error) => void = () => {};
   #onMemory: () => void = () => {};
 
-  constructor(limits: SandboxLimits, program: Program, missing: readonly string[], launcher: string) {
+  constructor(
+    limits: SandboxLimits,
+    program: Program,
+    missing: readonly string[],
+    launcher: string,
+    network: string | null,
+  ) {
+    this.network = network;
     this.launcher = launcher;
     this.limits = limits;
     this.#program = program;
@@ -188,9 +201,9 @@ class MemoryAttached implements AttachedBox {
     this.#onClose = onClose;
   }
 
-  async run(step: BoxStep, onOutput: OnOutput): Promise<BoxReport> {
+  async run(step: BoxStep, onOutput: OnOutput, onBegun: OnBegun = () => {}): Promise<BoxReport> {
     if (!this.alive || this.#run) throw new Error("the connection is busy or closed");
-    const run = new Running(step, onOutput);
+    const run = new Running(step, onOutput, onBegun);
     this.#run = run;
     try {
       return await run.report(this.#program);
@@ -227,6 +240,7 @@ class MemoryAttached implements AttachedBox {
 class Running {
   readonly #step: BoxStep;
   readonly #onOutput: OnOutput;
+  readonly #onBegun: OnBegun;
   readonly #killed = new AbortController();
   readonly #lost = Promise.withResolvers<never>();
   readonly #written = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
@@ -234,9 +248,10 @@ class Running {
   #woken = Promise.withResolvers<void>();
   #signal = Promise.withResolvers<number>();
 
-  constructor(step: BoxStep, onOutput: OnOutput) {
+  constructor(step: BoxStep, onOutput: OnOutput, onBegun: OnBegun) {
     this.#step = step;
     this.#onOutput = onOutput;
+    this.#onBegun = onBegun;
     this.#lost.promise.catch(() => {});
     if (step.stdin.length > 0) this.#inputs.push(step.stdin);
     if (!step.live) this.#inputs.push(null);
@@ -250,6 +265,7 @@ class Running {
     });
     const io: Io = {
       step: this.#step,
+      begun: (cgroupId) => this.#onBegun(cgroupId),
       write: (text, stream = "stdout") => {
         const bytes = Buffer.from(text);
         this.#written[stream].push(bytes);

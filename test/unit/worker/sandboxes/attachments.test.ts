@@ -14,7 +14,7 @@ test("connections wait for the next execution: many shortly, few for longer, and
     terminals: new Pace(1, 1),
   };
   const machine = new Budget({ total: 16 });
-  const attachments = new Attachments({ box, accountId: "a", machine, account, onFull: () => {} });
+  const attachments = new Attachments({ box, network: null, accountId: "a", machine, account, onFull: () => {} });
   const taken = await Promise.all(Array.from({ length: 12 }, () => attachments.take()));
   assert.deepEqual([box.attached.size, machine.held, account.running], [12, 12, 12]);
   for (const one of taken) one.give(true);

@@ -26,10 +26,18 @@ test("a request chooses its time, and otherwise lowers limits; servers have the 
 
 test("what the request adds to the environment replaces what the sandbox adds, and both replace the base", () => {
   const request = shellRequest("x", { env: { A: "request", HOME: "/tmp" } });
-  const { execute } = stepsOf(request, { limits, env: { A: "sandbox", B: "sandbox" } }, null, 1);
+  const { execute } = stepsOf(request, { limits, env: { A: "sandbox", B: "sandbox" }, hasNetwork: false }, null, 1);
   const { A, B, HOME, PATH, ONLINE_JUDGE } = execute.env;
   assert.deepEqual([A, B, HOME, ONLINE_JUDGE], ["request", "sandbox", "/tmp", undefined]);
   assert.match(PATH ?? "", /^\/home\/user\/\.local\/bin:/);
+});
+
+test("tools do not try again what the policy of the network refuses, unless the request says so", () => {
+  const envOf = (hasNetwork: boolean, env: Record<string, string> = {}) =>
+    stepsOf(shellRequest("x", { env }), { limits, env: {}, hasNetwork }, null, 1).execute.env;
+  assert.deepEqual([envOf(true).PIP_RETRIES, envOf(true).npm_config_fetch_retries], ["0", "0"]);
+  assert.equal(envOf(true, { PIP_RETRIES: "3" }).PIP_RETRIES, "3");
+  assert.equal(envOf(false).PIP_RETRIES, undefined);
 });
 
 test("no execution has more variables than the launcher takes", () => {
@@ -43,7 +51,7 @@ test("no execution has more variables than the launcher takes", () => {
       env: variables("R", entries),
       terminal: { rows: 1, cols: 1 },
     });
-    const steps = stepsOf(request, { limits, env: variables("S", entries) }, language, 1);
+    const steps = stepsOf(request, { limits, env: variables("S", entries), hasNetwork: true }, language, 1);
     for (const step of [steps.prepare, steps.execute])
       assert.ok(Object.keys(step?.env ?? {}).length <= 64, language.name);
   }
