@@ -470,8 +470,10 @@ function numberOf(accountId: string): number {
 export function sandboxesOf(launcherSocket: string) {
   const path = join(dirname(launcherSocket), SANDBOXES_SOCKET);
   return {
-    hold: (limits: HoldLimits, accountId: string) => HeldSandbox.hold(path, limits, numberOf(accountId)),
-    rejoin: (token: string, limits: HoldLimits) => HeldSandbox.rejoin(path, token, limits),
+    hold: (limits: HoldLimits, accountId: string, network: string | null) =>
+      HeldSandbox.hold(path, { ...limits, network }, numberOf(accountId)),
+    rejoin: (token: string, limits: HoldLimits, network: string | null) =>
+      HeldSandbox.rejoin(path, token, { ...limits, network }),
     launcher: () => HeldSandbox.launcherAt(path),
   };
 }

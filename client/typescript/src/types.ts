@@ -251,6 +251,10 @@ export interface Egress {
   refused_names: EgressRefusedNames[];
   dns: EgressDns;
   /**
+   * Whether everything is listed and counted here. False if the part of Assay that forwards connections has failed meanwhile: all connections have ended then, and what was known of them is lost
+   */
+  complete: boolean;
+  /**
    * By what a connection belongs here: the kernel's record of the socket, or only the sandbox, because the execution is not known
    */
   source: "inet_diag cgroup id" | "sandbox";
@@ -1731,6 +1735,10 @@ export interface SandboxEgress {
    */
   denied: number;
   dns: SandboxEgressDns;
+  /**
+   * Whether everything is listed and counted here. False if the part of Assay that forwards connections has failed meanwhile: all connections have ended then, and what was known of them is lost
+   */
+  complete: boolean;
   /**
    * All connections of the sandbox, by name or address and decision
    *

@@ -191,6 +191,8 @@ class Egress(TypedDict):
     # Names that the policy does not allow, at most 1,000
     refused_names: list[EgressRefusedNames]
     dns: EgressDns
+    # Whether everything is listed and counted here. False if the part of Assay that forwards connections has failed meanwhile: all connections have ended then, and what was known of them is lost
+    complete: bool
     # By what a connection belongs here: the kernel's record of the socket, or only the sandbox, because the execution is not known
     source: Literal["inet_diag cgroup id", "sandbox"]
 
@@ -1146,6 +1148,8 @@ class SandboxEgress(TypedDict):
     # Connections that were denied
     denied: int
     dns: SandboxEgressDns
+    # Whether everything is listed and counted here. False if the part of Assay that forwards connections has failed meanwhile: all connections have ended then, and what was known of them is lost
+    complete: bool
     # All connections of the sandbox, by name or address and decision
     hosts: list[EgressHost]
     # What belongs to no execution, such as what processes do that an execution has left behind, after its end
