@@ -35,6 +35,27 @@ test("a service that is alone with its database has sandboxes by default, and th
   }
 });
 
+test("sandboxes have a network by default, as far as they have a loopback interface, and the shell tells the launcher the same", () => {
+  const directory = "/run/there/egress";
+  for (const [environment, isOn] of [
+    [{}, true],
+    [{ ASSAY_EGRESS: "no" }, false],
+    [{ ASSAY_SANDBOX_LOOPBACK: "no" }, false],
+    [{ ASSAY_SANDBOXES: "0" }, false],
+  ] as const) {
+    const { sandboxes, egress } = loadConfig({}, { ...environment, ASSAY_EGRESS_DIRECTORY: directory });
+    assert.equal(sandboxes > 0 && egress?.directory === directory, isOn, JSON.stringify(environment));
+    const script = `. ./setup/instance.sh; sandboxes=$(sandboxes_at_most); running=yes; use_egress /run/there; echo "$egress_directory"`;
+    const env = { PATH: process.env.PATH, ...environment };
+    assert.equal(execFileSync("sh", ["-euc", script], { env, encoding: "utf8" }), isOn ? `${directory}\n` : "\n");
+  }
+  assert.equal(loadConfig({}, {}).egress, null, "a launcher that another program has started has no proxy");
+  assert.throws(
+    () => loadConfig({}, { ASSAY_EGRESS_PRIVATE: "10.0.0.1/8" }),
+    /ASSAY_EGRESS_PRIVATE.*bits after its prefix/,
+  );
+});
+
 test("a flag overrides the environment", () => {
   const config = loadConfig({ data: "/srv/b", workers: "7" }, { ASSAY_DATA: "/srv/a", ASSAY_WORKERS: "3" });
   assert.equal(config.dataDir, "/srv/b");

@@ -263,6 +263,14 @@ const CASES: Readonly<Record<string, readonly [fires: Series, quiet: Series]>> =
     { [`${EXECUTED}{${JOB},verdict="IE"}`]: rising(2), [`${EXECUTED}{${JOB},verdict="AC"}`]: rising(98) },
     { [`${EXECUTED}{${JOB},verdict="IE"}`]: rising(1), [`${EXECUTED}{${JOB},verdict="RE"}`]: rising(300) },
   ],
+  AssayEgressRestarted: [
+    { [`assay_egress_restarts_total{${JOB}}`]: "0x55 1x90" },
+    { [`assay_egress_restarts_total{${JOB}}`]: steady(1) },
+  ],
+  AssayEgressLeasesFailed: [
+    { [`assay_egress_lease_failures_total{${JOB},kind="lease"}`]: "0x55 1x90" },
+    { [`assay_egress_lease_failures_total{${JOB},kind="lease"}`]: steady(1) },
+  ],
   AssaySandboxesSlow: [
     { [`${CREATED}"5"}`]: rising(90), [`${CREATED}"10"}`]: rising(100), [`${CREATED}"+Inf"}`]: rising(100) },
     { [`${CREATED}"5"}`]: rising(96), [`${CREATED}"10"}`]: rising(100), [`${CREATED}"+Inf"}`]: rising(100) },
