@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sql } from "kysely";
 import type { DatabaseLocation } from "../../../src/domain/database.ts";
+import { parseNetworkPolicy } from "../../../src/domain/egress/policy.ts";
 import type { ForeignRequest } from "../../../src/domain/foreign-api.ts";
 import { internalError } from "../../../src/domain/outcome.ts";
 import type { Progress } from "../../../src/domain/progress.ts";
@@ -56,7 +57,14 @@ async function* stream(lines: readonly string[]): AsyncGenerator<string> {
 
 /** A sandbox that has ended, with an execution that wrote bytes. */
 async function addSandbox(store: Store, key: { readonly keyId: string; readonly accountId: string }): Promise<void> {
-  const sandbox = newSandbox(sandboxRequest({ metadata: { a: "\u{1f600}" } }), callerOf(key), "w", 1);
+  const network = parseNetworkPolicy({ allow: [{ host: "a.example.org", ports: [443] }] });
+  const { accountId } = key;
+  await store.egress.setBound(
+    { accountId, projectId: null },
+    { policy: network, upPerDay: 9, downPerDay: null },
+    "test",
+  );
+  const sandbox = newSandbox(sandboxRequest({ metadata: { a: "\u{1f600}" }, network }), callerOf(key), "w", 1);
   await store.sandboxes.create({ sandbox, idempotency: null, leaseUntilMs: 2, onlyKnown: false });
   const execution = newExecution(sandbox, 1, shellRequest("x"), 3);
   await store.sandboxes.begin(execution, "w");
@@ -67,7 +75,15 @@ async function addSandbox(store: Store, key: { readonly keyId: string; readonly 
   const ended = { ...execution, status: "completed", completedAtMs: 4, outcome } as const;
   await store.sandboxes.endExecution({ execution: ended, drop: [] });
   const usage = [{ atMs: 3, cpuUsec: 1_000, memoryBytes: 4_096, processes: 1, diskBytes: 2 }];
-  await store.sandboxes.end(sandbox.id, "w", { reason: "client", endedAtMs: 5, evidence: null, usage });
+  await store.egress.lease({ sandboxId: sandbox.id, worker: "w", direction: "up", wanted: 3 });
+  const sums = { decision: "allowed", connections: 1, bytes_up: 3, bytes_down: 0 } as const;
+  const hosts = [{ name: "a.example.org", ...sums }];
+  await store.egress.addHosts({ accountId, projectId: null, hosts });
+  const totals = { policy_version: 1, bytes_up: 3, bytes_down: 0, budget_left: { up: 0, down: 0 }, denied: 0 };
+  const record = { ...totals, dns: { answered: 1, refused: 0 } };
+  const unattributed = { ...record, connections: [], more: [], refused_names: [], source: "sandbox" } as const;
+  const egress = { ...record, hosts, unattributed: { ...unattributed, connections: [], more: [], refused_names: [] } };
+  await store.sandboxes.end(sandbox.id, "w", { reason: "client", endedAtMs: 5, evidence: null, usage, egress });
 }
 
 /** Fills every table, with non-text bytes, a rotated key, and work in every state. */
