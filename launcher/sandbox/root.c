@@ -113,8 +113,11 @@ static int make_layer(const struct sandbox_root *root, struct failure *f)
 	    /* Programs of a user install into the home directory: /usr belongs to root. */
 	    make_file(LAYER, "etc/pip.conf", 0644, f, "[install]\nuser = true\nbreak-system-packages = true\n") < 0)
 		return -1;
-	/* Each address is one of the relay's (egress/network.h); this one is in no other use. */
-	if (root->network && make_file(LAYER, "etc/resolv.conf", 0644, f, "nameserver 198.18.0.53\noptions timeout:2 attempts:2\n") < 0)
+	/*
+	 * Each address is one of the relay's (egress/network.h); this one is in no other use. Without `single-request`, the C library asks for both versions of addresses
+	 * by one sendmmsg, which the filter does not permit.
+	 */
+	if (root->network && make_file(LAYER, "etc/resolv.conf", 0644, f, "nameserver 198.18.0.53\noptions single-request timeout:2 attempts:2\n") < 0)
 		return -1;
 	/* A white-out: submissions have /box, sandboxes have not. */
 	if (mknod(LAYER "/box", S_IFCHR, makedev(0, 0)) < 0)
