@@ -25,7 +25,7 @@ const MODULES = {
   tracing: ["domain"],
   http: ["domain", "fairness", "languages", "store", "conversation", "admin", "problems"],
   compat: ["domain", "fairness", "languages", "store", "conversation", "problems", "http"],
-  worker: ["domain", "fairness", "languages", "verdict", "store", "conversation", "sandbox", "files"],
+  worker: ["domain", "fairness", "languages", "verdict", "store", "conversation", "sandbox", "egress", "files"],
   problems: ["domain", "languages", "worker"],
 };
 
