@@ -12,6 +12,8 @@ import { signedIn } from "./client/draft-storage.ts";
 import { queryClient } from "./client/query-client.ts";
 import {
   JUDGEMENT_PARAMETERS,
+  NETWORK_PARAMETERS,
+  type NetworkSearch,
   SANDBOX_PARAMETERS,
   type SandboxSearch,
   type Search,
@@ -163,6 +165,21 @@ const snapshots = createRoute({
   component: lazyRouteComponent(() => import("./pages/sandboxes/snapshots-page.tsx"), "SnapshotsPage"),
 });
 
+const network = createRoute({
+  getParentRoute: () => inside,
+  path: "/network",
+  staticData: {
+    navigation: {
+      group: "Runs",
+      label: "Network",
+      icon: "M12 3.5a8.5 8.5 0 1 0 0 17 8.5 8.5 0 1 0 0-17M3.5 12h17M12 3.5c5 5 5 12 0 17M12 3.5c-5 5-5 12 0 17",
+      forSandboxes: true,
+    },
+  },
+  validateSearch: (search): NetworkSearch => texts(search, NETWORK_PARAMETERS),
+  component: lazyRouteComponent(() => import("./pages/network/network-page.tsx"), "NetworkPage"),
+});
+
 const playground = createRoute({
   getParentRoute: () => inside,
   path: "/playground",
@@ -195,6 +212,7 @@ const pages = [
   sandboxes,
   sandbox,
   snapshots,
+  network,
   problems,
   page(
     "/problems/$id",

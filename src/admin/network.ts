@@ -4,6 +4,7 @@ import type { EgressHost } from "../domain/egress/egress-record.ts";
 import { type NetworkPolicy, PolicyError, toNetworkJson } from "../domain/egress/policy.ts";
 import type { BoundChanged, BoundOwner, StoredBound } from "../store/egress/bounds.ts";
 import type { EgressHostOfDay } from "../store/egress/hosts.ts";
+import type { EgressTotals } from "../store/egress/totals.ts";
 import type { Store } from "../store/store.ts";
 import { findAccount } from "./accounts.ts";
 import { AdminError } from "./error.ts";
@@ -150,22 +151,45 @@ export async function listHosts(
   nowMs: number,
 ): Promise<HostsView> {
   const { accountId, projectId } = await ownerOfNetwork(store, which);
-  const toDay = to ?? dayText(nowMs);
-  const fromDay = from ?? dayText(Date.parse(checkDay(toDay)) - (USUAL_DAYS - 1) * DAY_MS);
-  for (const day of [fromDay, toDay]) checkDay(day);
+  const days = daysOf({ from, to }, nowMs);
   if (!Number.isSafeInteger(max) || max < 1 || max > MAX_HOSTS)
     throw new AdminError(`a page has 1 to ${MAX_HOSTS} names`);
   const hosts = await store.egress.hosts({
     accountId,
     ...(projectId !== null && { projectId }),
     decision,
-    fromDay,
-    toDay,
+    ...days,
     after: after === undefined ? undefined : fromCursor(after),
     max,
   });
   const last = hosts.at(-1);
   return { hosts, next: last && hosts.length === max ? toCursor(last) : null };
+}
+
+/** The days of a list. @throws AdminError if one is not a day. */
+function daysOf({ from, to }: Pick<HostsWanted, "from" | "to">, nowMs: number) {
+  const toDay = checkDay(to ?? dayText(nowMs));
+  const fromDay = checkDay(from ?? dayText(Date.parse(toDay) - (USUAL_DAYS - 1) * DAY_MS));
+  return { fromDay, toDay };
+}
+
+/** The sums of `listHosts` for each day, the newest first. */
+export interface TotalsView {
+  readonly from: string;
+  readonly to: string;
+  readonly days: readonly EgressTotals[];
+}
+
+/** @param nowMs since the epoch. @throws AdminError as listHosts. */
+export async function listTotals(
+  store: Store,
+  { from, to, ...which }: Omit<HostsWanted, "decision" | "max" | "after">,
+  nowMs: number,
+): Promise<TotalsView> {
+  const { accountId, projectId } = await ownerOfNetwork(store, which);
+  const days = daysOf({ from, to }, nowMs);
+  const totals = await store.egress.totals({ accountId, ...(projectId !== null && { projectId }), ...days });
+  return { from: days.fromDay, to: days.toDay, days: totals };
 }
 
 function dayText(ms: number): string {

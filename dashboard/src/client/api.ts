@@ -33,6 +33,7 @@ import type {
   Members,
   NewInvitation,
 } from "../../../src/http/dashboard/api/members.ts";
+import type { Hosts, Network, NetworkBound, ProjectBounds, Totals } from "../../../src/http/dashboard/api/network.ts";
 import type { Node } from "../../../src/http/dashboard/api/nodes.ts";
 import type { Health, Now, Overview, UsageHistory } from "../../../src/http/dashboard/api/overview.ts";
 import type { Problem } from "../../../src/http/dashboard/api/problem.ts";
@@ -51,6 +52,7 @@ import type {
   NewSnapshot,
   NewTerminal,
   SandboxDetail,
+  SandboxEgress,
   SandboxList,
   SandboxOffer,
   SandboxTimes,
@@ -151,6 +153,14 @@ export const queries = {
       queryFn: ({ signal }) => get<TestDetail>(`/judgements/${encodeURIComponent(id)}/tests/${test}`, {}, signal),
     }),
   sandbox: (id: string) => getQuery<SandboxDetail>(`/sandboxes/${encodeURIComponent(id)}`),
+  /** What a sandbox has reached over the network. */
+  sandboxEgress: (id: string) => getQuery<SandboxEgress>(`/sandboxes/${encodeURIComponent(id)}/egress`),
+  /** The network bound of an account or a project. */
+  network: (owner: NetworkOwner) => getQuery<Network>(networkOf(owner), {}, ["settings"]),
+  projectBounds: (account: string) =>
+    getQuery<ProjectBounds>(`/accounts/${encodeURIComponent(account)}/bounds`, {}, ["settings"]),
+  egressTotals: (owner: NetworkOwner, days: Parameters) =>
+    getQuery<Totals>(`/${owner.what}/${encodeURIComponent(owner.id)}/egress`, days),
   sandboxOffer: () => queryOptions({ ...getQuery<SandboxOffer>("/sandboxes/offer"), staleTime: 60_000 }),
   execution: (id: string, number: number) =>
     getQuery<ExecutionDetail>(`/sandboxes/${encodeURIComponent(id)}/executions/${number}`),
@@ -199,6 +209,8 @@ export const fetchPage = {
   snapshots: (search: Parameters, before?: string) => get<SnapshotList>("/snapshots", { ...search, before }),
   executions: (id: string, before: string) =>
     get<Executions>(`/sandboxes/${encodeURIComponent(id)}/executions`, { before }),
+  hosts: (owner: NetworkOwner, which: Parameters, after?: string) =>
+    get<Hosts>(`/${owner.what}/${encodeURIComponent(owner.id)}/hosts`, { ...which, after }),
   files: (id: string, path: string, after?: string) => get<FileList>(filesOf(id), { path, after }),
 };
 
@@ -261,9 +273,18 @@ export const mutations = {
     return upload<ImportedProblem>(to, archive, progress);
   },
   deleteProblem: (id: string) => send<void>("DELETE", `/problems/${encodeURIComponent(id)}`),
+  setNetwork: (owner: NetworkOwner, bound: NetworkBound) => send<Network>("PUT", networkOf(owner), bound),
+  clearNetwork: (owner: NetworkOwner) => send<Network>("DELETE", networkOf(owner)),
   account: (id: string, body: AccountChanges) => send<AccountResource>("PATCH", `/accounts/${id}`, body),
 };
 
+/** Whose network it is. */
+export interface NetworkOwner {
+  readonly what: "accounts" | "projects";
+  readonly id: string;
+}
+
+const networkOf = ({ what, id }: NetworkOwner) => `/${what}/${encodeURIComponent(id)}/network`;
 const filesOf = (id: string) => `/sandboxes/${encodeURIComponent(id)}/files`;
 
 /** @param topics The answer is requested again when one of these topics changes (changes.ts). */

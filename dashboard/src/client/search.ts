@@ -27,6 +27,10 @@ export type SandboxSearch = { readonly [name in (typeof SANDBOX_PARAMETERS)[numb
 export const SNAPSHOT_PARAMETERS = ["project", "account"] as const;
 export type SnapshotSearch = { readonly [name in (typeof SNAPSHOT_PARAMETERS)[number]]?: string | undefined };
 
+/** The parameters of the page about the network. `days`: a period up to today, such as `30d`. `day`: the only one whose hosts are listed. */
+export const NETWORK_PARAMETERS = ["account", "project", "days", "day", "decision"] as const;
+export type NetworkSearch = { readonly [name in (typeof NETWORK_PARAMETERS)[number]]?: string | undefined };
+
 export type Search = { readonly [name in (typeof SUBMISSION_PARAMETERS)[number] | "problem"]?: string | undefined };
 
 const RANGE_NAMES: Readonly<Record<string, string>> = {

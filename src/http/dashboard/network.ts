@@ -1,18 +1,29 @@
 import { z } from "zod";
-import { clearNetwork, listHosts, MAX_HOSTS, setNetwork, showNetwork, type WhoseNetwork } from "../../admin/network.ts";
+import {
+  clearNetwork,
+  listHosts,
+  listTotals,
+  MAX_HOSTS,
+  setNetwork,
+  showNetwork,
+  type WhoseNetwork,
+} from "../../admin/network.ts";
+import { toNetworkJson } from "../../domain/egress/policy.ts";
 import type { Store } from "../../store/store.ts";
 import { POLICY_VALUES } from "../api/sandboxes/bodies.ts";
-import type { Hosts, Network } from "./api/network.ts";
+import type { Hosts, Network, ProjectBounds, Totals } from "./api/network.ts";
 import { ownAccount, ownProject } from "./authorize.ts";
 import { type DashboardRoute, dashboardRoute } from "./route.ts";
 import type { SignedIn } from "./session.ts";
 
 /** The whole bound is checked by `setNetwork`, which names the place of a mistake. */
 const bound = z.looseObject({});
-const hostsQuery = z.strictObject({
-  decision: z.enum(["allowed", "denied"]).optional(),
+const totalsQuery = z.strictObject({
   from: z.string().max(10).optional(),
   to: z.string().max(10).optional(),
+});
+const hostsQuery = totalsQuery.extend({
+  decision: z.enum(["allowed", "denied"]).optional(),
   after: z.string().max(500).optional(),
   limit: z.coerce.number().int().min(1).max(MAX_HOSTS).default(100),
 });
@@ -73,6 +84,16 @@ function routesOf(what: "accounts" | "projects", changedBy: "administrator" | "m
           return await listHosts(store, { ...query, ...owner, max: limit }, Date.now());
         },
     }),
+    dashboardRoute({
+      method: "get",
+      path: `/${what}/{id}/egress`,
+      session: "member",
+      query: totalsQuery,
+      handler:
+        ({ dependencies: { store } }) =>
+        async ({ person, path: { id }, query }): Promise<Totals> =>
+          await listTotals(store, { ...query, ...(await find(store, person, id)) }, Date.now()),
+    }),
   ];
 }
 
@@ -83,4 +104,26 @@ export const networkRoutes: readonly DashboardRoute[] = [
   ...routesOf("projects", "member", async (store, person, id) => ({
     project: (await ownProject(store, person, id)).id,
   })),
+  dashboardRoute({
+    method: "get",
+    path: "/accounts/{id}/bounds",
+    session: "member",
+    handler:
+      ({ dependencies: { store } }) =>
+      async ({ person, path: { id } }): Promise<ProjectBounds> => {
+        const bounds = await store.egress.bounds([(await ownAccount(store, person, id)).id]);
+        return bounds.flatMap(({ projectId, projectName, policy, version, changedAtMs }) =>
+          projectId === null
+            ? []
+            : [
+                {
+                  project: { id: projectId, name: projectName ?? projectId },
+                  policy: toNetworkJson(policy),
+                  version,
+                  changedAt: new Date(changedAtMs).toISOString(),
+                },
+              ],
+        );
+      },
+  }),
 ];

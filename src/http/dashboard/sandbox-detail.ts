@@ -1,3 +1,4 @@
+import { hasNetwork, toNetworkJson } from "../../domain/egress/policy.ts";
 import { explain } from "../../domain/explain/explanation.ts";
 import { type Proof, proofs, proofsOf } from "../../domain/explain/proofs.ts";
 import { cutStreams, usage } from "../../domain/explain/usage.ts";
@@ -38,9 +39,14 @@ export function toSandboxRow({ sandbox, account, project, key }: FoundSandbox): 
 
 /** @param now what changes while the sandbox lives. */
 export function toSandboxDetail(found: FoundSandbox, now: Pick<SandboxDetail, "use" | "executions">): SandboxDetail {
-  const { limits, lifetimeSecs, idleSecs, from, onTimeout, lastSnapshotId, lastSnapshotError } = found.sandbox;
+  const { limits, lifetimeSecs, idleSecs, from, onTimeout, lastSnapshotId, lastSnapshotError, network } = found.sandbox;
   return {
     ...{ row: toSandboxRow(found), limits, lifetimeSecs, idleSecs, from, onTimeout, ...now },
+    network: {
+      hasNetwork: hasNetwork(network),
+      version: network.version,
+      policy: toNetworkJson(network.network),
+    },
     lastSnapshot: { id: lastSnapshotId, error: lastSnapshotError },
     proofs: boxProofs(found.sandbox),
   };
@@ -85,7 +91,14 @@ export interface LongExecution extends Omit<ExecutionDetail, "run"> {
 
 export function toExecutionDetail(execution: Execution, key: ExecutionDetail["key"]): LongExecution {
   const row = toExecutionRow(execution);
-  return { row, command: commandOf(execution), cwd: execution.cwd, key, run: toRun(execution) };
+  return {
+    row,
+    command: commandOf(execution),
+    cwd: execution.cwd,
+    key,
+    run: toRun(execution),
+    egress: execution.egress,
+  };
 }
 
 function toRun(execution: Execution): LongExecution["run"] {

@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { AuditActor } from "../../domain/audit.ts";
+import type { SandboxEgressRecord } from "../../domain/egress/egress-record.ts";
+import { hasNetwork } from "../../domain/egress/policy.ts";
 import { clientError } from "../../domain/error.ts";
 import type { Execution } from "../../domain/sandboxes/execution.ts";
 import type { SandboxHandle } from "../../domain/sandboxes/host.ts";
@@ -13,7 +15,7 @@ import { sendBytes } from "../api/result.ts";
 import { changeBody } from "../api/sandboxes/bodies.ts";
 import { refusing, useMeanwhile } from "../api/sandboxes/of-sandbox.ts";
 import { checkMetadata, toChange } from "../api/sandboxes/requests.ts";
-import type { Executions, SandboxDetail, SandboxList, UsageSamples } from "./api/sandboxes.ts";
+import type { Executions, SandboxDetail, SandboxEgress, SandboxList, UsageSamples } from "./api/sandboxes.ts";
 import { idText } from "./authorize.ts";
 import { accountsFor, cursor, listed } from "./pagination.ts";
 import { type DashboardRoute, type DashboardServices, dashboardRoute } from "./route.ts";
@@ -86,6 +88,18 @@ export const sandboxRoutes: readonly DashboardRoute[] = [
         const { id, accountId } = sandbox;
         const samples = (await usageOf(services, sandbox)) ?? (await store.sandboxes.usage(id, accountId));
         return services.answers.send(owner, reply, { samples } satisfies UsageSamples);
+      },
+  }),
+  dashboardRoute({
+    method: "get",
+    path: "/sandboxes/{id}/egress",
+    session: "member",
+    handler:
+      (services) =>
+      async ({ request, reply, owner }) => {
+        const { sandbox } = await readOwn(services.dependencies.store, request);
+        const egress = hasNetwork(sandbox.network) ? await egressOf(services, sandbox) : null;
+        return services.answers.send(owner, reply, { egress } satisfies SandboxEgress);
       },
   }),
   dashboardRoute({
@@ -194,6 +208,21 @@ async function usageOf(
     if (error instanceof SandboxRefused) return null; // it has ended, or another process has it
     throw error;
   }
+}
+
+/** What a sandbox has reached so far, or until its end; null if nothing is known. */
+async function egressOf(
+  { dependencies: { store, sandboxes } }: DashboardServices,
+  { id, accountId, state }: Sandbox,
+): Promise<SandboxEgressRecord | null> {
+  if (state !== "ended") {
+    try {
+      return await (await sandboxes.find(id, accountId)).egress();
+    } catch (error) {
+      if (!(error instanceof SandboxRefused)) throw error; // it has ended, or another process has it
+    }
+  }
+  return await store.sandboxes.egress(id, accountId);
 }
 
 /**

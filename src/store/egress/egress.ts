@@ -18,6 +18,7 @@ import {
 } from "./bounds.ts";
 import { addHosts, type EgressHostCounts, type EgressHostOfDay } from "./hosts.ts";
 import type { EgressLease, EgressMove, LeaseRequest, UnusedBytes } from "./leases.ts";
+import { type EgressTotals, egressTotals, type TotalsOf } from "./totals.ts";
 
 export type EgressStore = ReturnType<typeof egressStore>;
 
@@ -144,6 +145,9 @@ export function egressStore({ db, abilities }: Database, transactions: Transacti
       if (counts.hosts.length === 0) return;
       await transactions.run((trx) => addHosts(trx, abilities, counts, dayOf(now())));
     },
+
+    /** The sums of `hosts`, for each day on which there is something, the newest day first. */
+    totals: (which: TotalsOf): Promise<EgressTotals[]> => egressTotals(db, which),
 
     /** What the sandboxes of an account have reached, or tried to: newest day first, and by project, name and decision. */
     async hosts({ accountId, projectId, decision, fromDay, toDay, after, max }: HostList): Promise<EgressHostOfDay[]> {

@@ -188,11 +188,13 @@ class MemorySandbox implements SandboxHandle {
     );
     const unattributed = egressOf(this.sandbox, []);
     const sum = (of: (record: EgressRecord) => number) => this.#reached.reduce((total, one) => total + of(one), 0);
+    const [bytes_up, bytes_down] = [sum((one) => one.bytes_up), sum((one) => one.bytes_down)];
+    const { up, down } = unattributed.budget_left;
     return {
       policy_version,
-      bytes_up: sum((one) => one.bytes_up),
-      bytes_down: sum((one) => one.bytes_down),
-      budget_left: unattributed.budget_left,
+      bytes_up,
+      bytes_down,
+      budget_left: { up: Math.max(0, up - bytes_up), down: Math.max(0, down - bytes_down) },
       denied: sum((one) => one.denied),
       dns: { answered: sum((one) => one.dns.answered), refused: sum((one) => one.dns.refused) },
       complete: true,

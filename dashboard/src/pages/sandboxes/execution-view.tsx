@@ -10,6 +10,7 @@ import { counted, size } from "../../components/format.ts";
 import { PlainText } from "../../components/program-text.tsx";
 import { ErrorMessage, QueryBoundary } from "../../components/query-boundary.tsx";
 import { Timestamp } from "../../components/timestamp.tsx";
+import { EgressView, egressSummary } from "../../egress/egress-view.tsx";
 import { EvidenceTable } from "../../run/evidence.tsx";
 import { Explanation, RunStatus } from "../../run/explanation.tsx";
 import { INTEGRITY_NOTES } from "../../run/integrity-notes.ts";
@@ -77,7 +78,7 @@ interface ContentsProps {
 }
 
 function Contents({ sandboxId, of: detail, live, isRefused }: ContentsProps) {
-  const { row, command, cwd, key, run: ended } = detail;
+  const { row, command, cwd, key, run: ended, egress } = detail;
   const left = row.processesLeft ?? 0;
   return (
     <>
@@ -101,6 +102,12 @@ function Contents({ sandboxId, of: detail, live, isRefused }: ContentsProps) {
         <p role="status">Running.</p>
       )}
       <Output sandboxId={sandboxId} of={detail} live={live} isRefused={isRefused} />
+      {egress && (
+        <details className={css.evidence}>
+          <summary>Network: {egressSummary(egress)}</summary>
+          <EgressView of={egress} />
+        </details>
+      )}
       {ended && (
         <details className={css.evidence}>
           <summary>Limits and evidence of this execution</summary>

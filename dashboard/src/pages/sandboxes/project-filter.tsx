@@ -6,14 +6,17 @@ import { LoadMoreOptions } from "../../components/load-more.tsx";
 interface Props {
   readonly value: string | undefined;
   readonly onChange: (id: string | undefined) => void;
+  /** Only projects of this account. */
+  readonly account?: string | undefined;
 }
 
 /** Selects one project or all projects, of the accounts of the person. */
-export function ProjectFilter({ value, onChange }: Props) {
+export function ProjectFilter({ value, onChange, account }: Props) {
   const projects = usePaginatedQuery(["/projects", "any", MAX_OPTIONS], (before) =>
     fetchPage.projects("any", before, MAX_OPTIONS),
   );
-  const found = projects.data?.flatMap((page) => page.projects) ?? [];
+  const all = projects.data?.flatMap((page) => page.projects) ?? [];
+  const found = account === undefined ? all : all.filter((project) => project.account.id === account);
   const options = found.map(({ id, name }) => ({ value: id, label: name }));
   // A value from the URL stays selected, even if it is none of the options.
   const isUnknown = value !== undefined && !found.some(({ id }) => id === value);
@@ -29,7 +32,7 @@ export function ProjectFilter({ value, onChange }: Props) {
           ...(isUnknown ? [{ value, label: value.slice(0, 8) }] : []),
         ]}
       />
-      <LoadMoreOptions query={projects} shown={found.length} what="projects" />
+      <LoadMoreOptions query={projects} shown={all.length} what="projects" />
     </div>
   );
 }

@@ -22,6 +22,7 @@ import { ExecutionTable } from "./execution-table.tsx";
 import { ExecutionView } from "./execution-view.tsx";
 import { Files } from "./files.tsx";
 import { Metadata } from "./metadata.tsx";
+import { Network } from "./network.tsx";
 import { SnapshotDialog, TimesDialog } from "./sandbox-dialogs.tsx";
 import css from "./sandboxes.module.css";
 import { StateBadge } from "./state-badge.tsx";
@@ -220,6 +221,9 @@ function Detail({ of: detail, samples }: { of: SandboxDetail; samples: readonly 
           </Section>
         </>
       )}
+      <Section title="Network">
+        <Network of={detail} />
+      </Section>
       <Section title="Executions">
         <ExecutionTable of={detail} onSelect={select} />
         {selected !== undefined && (

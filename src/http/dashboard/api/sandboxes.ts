@@ -1,9 +1,11 @@
+import type { EgressRecord, SandboxEgressRecord } from "../../../domain/egress/egress-record.ts";
 import type { Execution, TerminalSize } from "../../../domain/sandboxes/execution.ts";
 import type { FileInfo } from "../../../domain/sandboxes/files.ts";
 import type { SandboxMeasurement } from "../../../domain/sandboxes/host.ts";
 import type { OnTimeout, Sandbox, SandboxState, SandboxStorage } from "../../../domain/sandboxes/sandbox.ts";
 import type { UsageSample } from "../../../domain/sandboxes/usage.ts";
 import type { TestRun } from "./judgements.ts";
+import type { NetworkPolicyJson } from "./network.ts";
 import type { AccountRef } from "./session.ts";
 import type { Proof } from "./submissions.ts";
 
@@ -126,6 +128,7 @@ export interface SandboxDetail {
   /** The snapshot whose files it began with; null if there was none. */
   readonly from: string | null;
   readonly onTimeout: OnTimeout;
+  readonly network: SandboxNetwork;
   /** The snapshot that was taken at the end of its time, and why one could not be taken. */
   readonly lastSnapshot: { readonly id: string | null; readonly error: string | null };
   /** What it uses now; null unless it lives in the process that responds. */
@@ -134,6 +137,23 @@ export interface SandboxDetail {
   readonly executions: Executions;
   /** The controls of its box, and after its end the evidence of the teardown. */
   readonly proofs: readonly Proof[];
+}
+
+/** What the programs of a sandbox may reach. */
+export interface SandboxNetwork {
+  /** False: it was created without a network, and stays without one. */
+  readonly hasNetwork: boolean;
+  /** Of the policy: 1 at first. */
+  readonly version: number;
+  readonly policy: NetworkPolicyJson;
+}
+
+/**
+ * GET /sandboxes/:id/egress → SandboxEgress: what it has reached until now, or until its end. `egress` is null if it has no network, or if nothing is known:
+ * because its machine was lost, or because another process has it that cannot be asked.
+ */
+export interface SandboxEgress {
+  readonly egress: SandboxEgressRecord | null;
 }
 
 export interface SandboxUse extends SandboxMeasurement {
@@ -178,6 +198,8 @@ export interface ExecutionDetail {
   readonly key: { readonly id: string; readonly name: string };
   /** Null until it has ended. */
   readonly run: ExecutionRun | null;
+  /** What it reached over the network; null until it has ended, and if its sandbox has no network. Programs have chosen the names. */
+  readonly egress: EgressRecord | null;
 }
 
 /** How an execution ended. The outputs are whole, up to the output limit; null if they are not stored. */
