@@ -13,6 +13,7 @@ export function statusText(page: StatusPage, nowMs: number): string {
     ...accounts(page),
     ["ended", ended(page)],
     ...sandboxes(page),
+    ...network(page),
     ...snapshots(page),
     ["webhooks", webhooks(page)],
     ["database", page.database ? `responds in ${page.database.latencyMs.toFixed(1)} ms` : "UNAVAILABLE"],
@@ -83,6 +84,14 @@ function sandboxes({ sandboxes: counted }: StatusPage): [string, string][] {
   const disks = most.diskBytes > 0 ? `, disks ${ofMebibytes(held.diskBytes, most.diskBytes)}` : "";
   const memory = ofMebibytes(held.memoryBytes, most.memoryBytes);
   return [["sandboxes", `${held.sandboxes} of ${most.sandboxes}${full}, memory ${memory}${disks}`]];
+}
+
+/** Whether sandboxes of this process can have a network, and how much of it is open. */
+function network({ sandboxes: counted }: StatusPage): [string, string][] {
+  if (!counted) return [];
+  const { egress } = counted;
+  if (egress === null) return [["network", "off: no sandbox has one"]];
+  return [["network", `${egress.open} ${egress.open === 1 ? "connection" : "connections"} of sandboxes open`]];
 }
 
 function snapshots({ snapshots: counted }: StatusPage): [string, string][] {

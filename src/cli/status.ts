@@ -21,7 +21,7 @@ interface Options {
 export function statusCommand(): Command {
   return new Command("status")
     .description(
-      "Show the state of the services and workers in this data directory: readiness, workers, queue, runs, recent verdicts, sandboxes, snapshots, webhooks, database, disk and certificate. The exit code is 1 if nothing runs.",
+      "Show the state of the services and workers in this data directory: readiness, workers, queue, runs, recent verdicts, sandboxes, their network, snapshots, webhooks, database, disk and certificate. The exit code is 1 if nothing runs.",
     )
     .option("--json", "print one line of JSON for each process")
     .option("--watch", "refresh every two seconds until Ctrl-C")

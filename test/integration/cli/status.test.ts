@@ -95,6 +95,11 @@ test("prints what sandboxes and snapshots hold of what the process may give them
   const page = { ...WELL, sandboxes: { held, most, egress: null }, snapshots };
   assert.equal(line(page, "sandboxes"), "3 of 16, memory 1536 of 8192 MiB");
   assert.equal(line(page, "snapshots"), "2, 30 of 1024 MiB");
+  assert.equal(line(page, "network"), "off: no sandbox has one");
+  const open = (amount: number) => line({ ...page, sandboxes: { held, most, egress: { open: amount } } }, "network");
+  assert.equal(open(1), "1 connection of sandboxes open");
+  assert.equal(open(64), "64 connections of sandboxes open");
+  assert.equal(line(WELL, "network"), undefined);
   const withDisks = {
     held: { ...held, diskBytes: 8192 * MIB },
     most: { ...most, sandboxes: 3, diskBytes: 9216 * MIB },

@@ -271,6 +271,13 @@ const CASES: Readonly<Record<string, readonly [fires: Series, quiet: Series]>> =
     { [`assay_egress_lease_failures_total{${JOB},kind="lease"}`]: "0x55 1x90" },
     { [`assay_egress_lease_failures_total{${JOB},kind="lease"}`]: steady(1) },
   ],
+  AssayEgressAddressesRefused: [
+    { [`assay_egress_connections_total{${JOB},outcome="denied_address"}`]: rising(2) },
+    {
+      [`assay_egress_connections_total{${JOB},outcome="denied_address"}`]: "0x55 3x90",
+      [`assay_egress_connections_total{${JOB},outcome="denied_policy"}`]: rising(100),
+    },
+  ],
   AssaySandboxesSlow: [
     { [`${CREATED}"5"}`]: rising(90), [`${CREATED}"10"}`]: rising(100), [`${CREATED}"+Inf"}`]: rising(100) },
     { [`${CREATED}"5"}`]: rising(96), [`${CREATED}"10"}`]: rising(100), [`${CREATED}"+Inf"}`]: rising(100) },

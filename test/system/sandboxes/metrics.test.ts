@@ -16,13 +16,13 @@ interface Selector {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** What the alerts and the dashboard for Grafana select of sandboxes, executions, snapshots and refusals. */
+/** What the alerts and the dashboard for Grafana select of sandboxes, executions, their network, snapshots and refusals. */
 function selectors(): Selector[] {
   const board = JSON.parse(read("deploy/grafana/assay.json")) as { panels: { targets?: { expr: string }[] }[] };
   const alerts = [...read("deploy/prometheus/alerts.yml").matchAll(/expr: (.+)/g)].map(([, expr = ""]) => expr);
   const all = [...alerts, ...board.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))];
   return all.flatMap((expr) =>
-    [...expr.matchAll(/\b(assay_(?:sandbox|execution|snapshot|http_refusals)\w*)(?:\{([^}]*)\})?/g)].map(
+    [...expr.matchAll(/\b(assay_(?:sandbox|execution|egress|snapshot|http_refusals)\w*)(?:\{([^}]*)\})?/g)].map(
       ([, name = "", labels = ""]) => {
         const asked = [...labels.matchAll(/(\w+)=~?"([^"]*)"/g)].map(([, label = "", value = ""]) => [label, value]);
         return { name, labels: Object.fromEntries(asked.filter(([label]) => label !== "job" && label !== "instance")) };
