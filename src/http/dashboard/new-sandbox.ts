@@ -11,6 +11,7 @@ import {
 import type { Caller } from "../../domain/submission.ts";
 import type { Store } from "../../store/store.ts";
 import { countRequests } from "../access/rate-limit.ts";
+import { POLICY_VALUES } from "../api/sandboxes/bodies.ts";
 import { checkAllowed, refusing } from "../api/sandboxes/of-sandbox.ts";
 import { toSandboxRequest } from "../api/sandboxes/requests.ts";
 import type { CreatedSandbox, SandboxOffer } from "./api/sandboxes.ts";
@@ -38,7 +39,8 @@ export const newSandboxRoutes: readonly DashboardRoute[] = [
         const { memoryBytes, diskBytes } = SANDBOX_LIMITS;
         const diskSizes = DISK_SIZES.filter((size) => size <= (sandboxes.capacity?.diskBytes ?? 0));
         const defaultDiskSize = Math.min(DEFAULT_DISK_BYTES, diskSizes.at(-1) ?? DEFAULT_DISK_BYTES);
-        return { lifetimeSecs, idleSecs, memoryBytes, diskBytes, diskSizes, defaultDiskSize };
+        const network = sandboxes.capacity?.network ?? false;
+        return { lifetimeSecs, idleSecs, memoryBytes, diskBytes, diskSizes, defaultDiskSize, network };
       },
   }),
   dashboardRoute({
@@ -46,6 +48,7 @@ export const newSandboxRoutes: readonly DashboardRoute[] = [
     path: "/sandboxes",
     session: "member",
     body: newSandbox,
+    config: { values: POLICY_VALUES },
     handler:
       (services) =>
       async ({ reply, person, actor, body: { keyId, ...fields } }): Promise<CreatedSandbox> => {

@@ -77,6 +77,15 @@ test("the network of a sandbox: its policy, what it reached, and why the rest wa
     await page.getByText("It has no network, and gets none").waitFor();
   });
 
+  await t.test("a person creates one with all that the bound allows", async () => {
+    await go("/sandboxes");
+    await button("New sandbox").click();
+    await page.getByRole("dialog").getByLabel("Network").selectOption("all that its project may reach");
+    await button("Create sandbox").click();
+    await page.getByText("by version 1 of its policy").waitFor();
+    await page.getByText("203.0.113.0/24").waitFor();
+  });
+
   await t.test("the page shows rules, budgets, and hosts with their decisions", async () => {
     await go(`/sandboxes/${id}`);
     await page.getByText("by version 1 of its policy").waitFor();

@@ -92,11 +92,6 @@ function Permitted({ of: { account, project, bound, effective }, isProject }: { 
         No network is open for the account {account}: its sandboxes reach nothing until an administrator sets a bound.
       </p>
     );
-  const changed = bound && (
-    <p className={css.hint}>
-      Version {count(bound.version)}, set <Timestamp at={bound.changed_at} />
-    </p>
-  );
   const isNarrowed = bound !== null && JSON.stringify(bound.policy) !== JSON.stringify(effective);
   return (
     <>
@@ -108,6 +103,9 @@ function Permitted({ of: { account, project, bound, effective }, isProject }: { 
         <>
           <p>Sandboxes of the {isProject ? `project ${project}` : `account ${account}`} may reach at most:</p>
           <PolicyOrNothing of={bound.policy} />
+          <p className={css.hint}>
+            Version {count(bound.version)}, set <Timestamp at={bound.changed_at} />
+          </p>
         </>
       )}
       {bound === null && <PolicyOrNothing of={effective} />}
@@ -117,7 +115,6 @@ function Permitted({ of: { account, project, bound, effective }, isProject }: { 
           <PolicyOrNothing of={effective} />
         </>
       )}
-      {changed}
     </>
   );
 }

@@ -57,7 +57,9 @@ export function Reached({ owner, search, onFilter }: Props) {
           {({ days }) => <Days of={days} onSelect={(day) => onFilter({ day })} />}
         </QueryBoundary>
       </Section>
-      <HostList owner={owner} search={search} period={period} days={totals.data?.days ?? []} onFilter={onFilter} />
+      {(search.day !== undefined || totals.data?.days.length !== 0) && (
+        <HostList owner={owner} search={search} period={period} days={totals.data?.days ?? []} onFilter={onFilter} />
+      )}
     </>
   );
 }

@@ -103,7 +103,6 @@ function Budgets({ of: egress, network: { policy } }: { of: SandboxEgressRecord;
 function Hosts({ of: egress }: { of: SandboxEgressRecord }) {
   const { hosts, denied, dns, unattributed: rest, complete } = egress;
   const hasRest = connectionsIn(rest) + rest.refused_names.length > 0;
-  const looked = `Its programs looked up allowed names ${counted(dns.answered, "time")}, and others ${counted(dns.refused, "time")}, which was refused.`;
   return (
     <>
       {!complete && <Incomplete />}
@@ -113,7 +112,7 @@ function Hosts({ of: egress }: { of: SandboxEgressRecord }) {
         <p className={css.card}>Its programs have connected to nothing.</p>
       )}
       <p className={css.hint}>
-        {looked}
+        Queries for names: {count(dns.answered)} allowed, {count(dns.refused)} refused.
         {denied > 0 &&
           ` ${counted(denied, "connection was", "connections were")} refused: each execution shows its own, with the reason.`}
       </p>

@@ -1,10 +1,10 @@
 import { NativeSelect, Textarea, TextInput } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import type { SandboxStorage } from "../../../../src/domain/sandboxes/sandbox.ts";
 import type { SandboxOffer, SnapshotRow } from "../../../../src/http/dashboard/api/sandboxes.ts";
-import { fetchPage, MAX_OPTIONS, mutations, queries } from "../../client/api.ts";
+import { fetchPage, MAX_OPTIONS, mutations, type NetworkOwner, queries } from "../../client/api.ts";
 import { usePaginatedQuery } from "../../client/use-paginated-query.ts";
 import { TableSkeleton } from "../../components/data-table.tsx";
 import { Dialog } from "../../components/dialog.tsx";
@@ -53,6 +53,11 @@ export function NewSandboxDialog({ from, onClose }: Props) {
               {(offer) => (
                 <Fields
                   {...(from && { from })}
+                  ownerOf={(keyId) => {
+                    const key = found.find(({ id }) => id === keyId);
+                    const { project, account } = key ?? {};
+                    return project ? { what: "projects", id: project.id } : { what: "accounts", id: account?.id ?? "" };
+                  }}
                   offer={offer}
                   onClose={onClose}
                   keys={
@@ -81,11 +86,21 @@ interface FieldsProps extends Props {
   readonly offer: SandboxOffer;
   /** The field for the key. */
   readonly keys: ReactNode;
+  /** Whose network bound holds for sandboxes of a key. */
+  readonly ownerOf: (keyId: string) => NetworkOwner;
 }
 
-function Fields({ from, offer, keys, onClose }: FieldsProps) {
+function Fields({ from, offer, keys, ownerOf, onClose }: FieldsProps) {
   const navigate = useNavigate();
+  const queryClient = useQueryClient();
   const [storage, setStorage] = useState<SandboxStorage>("memory");
+  /** All that the bound allows. @throws Error if it allows nothing. */
+  const boundOf = async (owner: NetworkOwner) => {
+    const { effective, account, project } = await queryClient.query({ ...queries.network(owner), staleTime: 0 });
+    if (effective === "none")
+      throw new Error(`no network is open for the ${project === null ? `account ${account}` : `project ${project}`}`);
+    return effective;
+  };
   const creating = useAction(
     async (form: FormData) => {
       const memory = number(form, "memory");
@@ -95,13 +110,16 @@ function Fields({ from, offer, keys, onClose }: FieldsProps) {
         ...(storage === "disk" && { storage }),
         ...(files !== null && { disk_bytes: files * MIB }),
       };
+      const keyId = text(form, "key");
+      const network = text(form, "network") === "bound" ? await boundOf(ownerOf(keyId)) : undefined;
       return await mutations.createSandbox({
-        keyId: text(form, "key"),
+        keyId,
         ...timesIn(form),
         limits,
         metadata: metadataIn(String(form.get("metadata") ?? "")),
         ...(from && { from: from.id }),
         on_timeout: form.get("timeout") === "snapshot" ? "snapshot" : "end",
+        ...(network && { network }),
       });
     },
     {
@@ -180,6 +198,17 @@ function Fields({ from, offer, keys, onClose }: FieldsProps) {
           { value: "snapshot", label: "take a snapshot, then end it" },
         ]}
       />
+      {offer.network && (
+        <NativeSelect
+          label="Network"
+          description="Decided now: a sandbox that begins without a network gets none later"
+          name="network"
+          data={[
+            { value: "none", label: "none" },
+            { value: "bound", label: "all that its project may reach" },
+          ]}
+        />
+      )}
       <Textarea label="Metadata" description="One name=value per line, to find it later" name="metadata" rows={2} />
     </Form>
   );

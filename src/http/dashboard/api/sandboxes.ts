@@ -49,6 +49,8 @@ export interface SandboxOffer {
   readonly diskSizes: readonly number[];
   /** One of `diskSizes`, unless that is empty. */
   readonly defaultDiskSize: number;
+  /** Whether sandboxes can have a network. */
+  readonly network: boolean;
 }
 
 export interface Bounds {
@@ -72,6 +74,8 @@ export interface NewSandbox {
   /** Id of the snapshot whose files it begins with. */
   readonly from?: string;
   readonly on_timeout?: OnTimeout;
+  /** Within the bound of the project or account of the key; by default "none". */
+  readonly network?: NetworkPolicyJson;
 }
 
 export interface CreatedSandbox {
