@@ -47,7 +47,8 @@ const DASHBOARD = {
   lists: ["client", "components"],
   run: ["client", "components"],
   judgement: ["client", "components", "run"],
-  pages: ["client", "components", "lists", "run", "judgement"],
+  egress: ["client", "components"],
+  pages: ["client", "components", "lists", "run", "judgement", "egress"],
   shell: ["client", "components", "pages"],
 };
 
