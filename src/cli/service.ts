@@ -28,6 +28,7 @@ import { fileSealer } from "../webhooks/seal.ts";
 import type { SendOptions } from "../webhooks/send.ts";
 import { SandboxClaims } from "../worker/sandboxes/claims.ts";
 import { NO_SANDBOXES, SandboxKeeper, type SandboxKeeperOptions } from "../worker/sandboxes/keeper.ts";
+import { NetworkRuns, type NetworkRunsOptions } from "../worker/sandboxes/network-runs.ts";
 import { SnapshotStore } from "../worker/sandboxes/snapshot-store.ts";
 import { SnapshotSweeper } from "../worker/sandboxes/snapshot-sweeper.ts";
 import { Snapshots } from "../worker/sandboxes/snapshots.ts";
@@ -95,6 +96,8 @@ export async function startService(config: Config): Promise<Service> {
         })
       : null;
   await keeper?.takeOver();
+  if (ownWorker && keeper && egress)
+    ownWorker.worker.runNetworks(networkRunsOf(config, { store, log, keeper, egress }));
   // Sandboxes of an earlier process of this database that were not taken over are lost.
   const sweeper = await SandboxSweeper.start({
     store,
@@ -266,6 +269,19 @@ function keeperOf(
   });
 }
 
+/** What runs submissions with a network, in the launcher of the worker. */
+function networkRunsOf(
+  { launcherSocket, leaseMs }: Config,
+  options: Pick<NetworkRunsOptions, "keeper" | "egress" | "log"> & { readonly store: Store },
+): NetworkRuns {
+  return new NetworkRuns({
+    ...options,
+    engine: sandboxesOf(launcherSocket),
+    languages: installedLanguages(),
+    leaseMs,
+  });
+}
+
 /**
  * A worker without a service: claims submissions that services in other processes accept.
  * @throws if the database or the operator's address cannot be used.
@@ -304,6 +320,7 @@ export async function startWorker(config: Config): Promise<{ stop(): Promise<voi
         })
       : null;
   await keeper?.takeOver();
+  if (keeper && egress) worker.runNetworks(networkRunsOf(config, { store, log, keeper, egress }));
   const linked = keeper && (await linkedOf(config, { store, log, id: worker.id, keeper, isService: false }));
   const operator = new OperatorServer(
     operatorPages(config, {

@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
+import { type NetworkPolicy, toNetworkJson } from "./egress/policy.ts";
 import type { ProfileName } from "./limits.ts";
 import type { Outcome } from "./outcome.ts";
 import { encodeProgramOptions, type ProgramOptions } from "./program-options.ts";
@@ -21,6 +22,8 @@ export interface SubmitRequest {
   readonly stdin: string | Buffer;
   /** Undefined if the request adds nothing to code and input. */
   readonly options?: ProgramOptions | undefined;
+  /** What the program may reach over the network; absent: nothing. Only with the profile `agent`. */
+  readonly network?: NetworkPolicy;
 }
 
 /** The caller of a request: a valid key with its permissions. */
@@ -99,7 +102,7 @@ export function programOf(request: SubmitRequest): Program {
  * a language and the order of fields make no difference.
  * @returns a SHA-256, in hexadecimal.
  */
-export function requestHash({ language, profile, code, stdin, options, ...others }: SubmitRequest): string {
+export function requestHash({ language, profile, code, stdin, options, network, ...others }: SubmitRequest): string {
   others satisfies Record<string, never>; // a new field must become part of the hash
   const content = (value: string | Buffer) => (Buffer.isBuffer(value) ? { base64: value.toString("base64") } : value);
   const fields = [
@@ -108,6 +111,7 @@ export function requestHash({ language, profile, code, stdin, options, ...others
     content(code),
     content(stdin),
     ...(options ? [encodeProgramOptions(options)] : []),
+    ...(network ? [{ network: toNetworkJson(network) }] : []),
   ];
   return createHash("sha256").update(JSON.stringify(fields), "utf8").digest("hex");
 }

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { recordedOf } from "../domain/measured.ts";
 import type { Evidence, JudgeAction } from "../domain/outcome.ts";
-import type { KillReason, StepReport, StepReports } from "../domain/report.ts";
+import type { KillReason, StepReport, StepReports, TeardownReport } from "../domain/report.ts";
 import { missingControls } from "./controls.ts";
 import { memoryPeak } from "./metrics.ts";
 
@@ -23,10 +23,10 @@ export function evidence({ compile, execute }: StepReports): Evidence | null {
       ...recordedOf(decided),
       memoryPeakBytes: memoryPeak(decided),
     },
-    teardown: teardown(steps, [
-      ...(compile ? judgeActions(compile, "compile step: ") : []),
-      ...(execute ? judgeActions(execute, "") : []),
-    ]),
+    teardown: teardownOf(
+      steps.map((step) => step.teardown),
+      [...(compile ? judgeActions(compile, "compile step: ") : []), ...(execute ? judgeActions(execute, "") : [])],
+    ),
   };
 }
 
@@ -45,8 +45,7 @@ function isolation(report: StepReport, controlsMissing: readonly string[]): Evid
   };
 }
 
-function teardown(steps: readonly StepReport[], judgeActions: readonly JudgeAction[]): Evidence["teardown"] {
-  const parts = steps.map((step) => step.teardown);
+function teardownOf(parts: readonly TeardownReport[], judgeActions: readonly JudgeAction[]): Evidence["teardown"] {
   const reaped = parts.every((part) => part.reaped);
   const contained = parts.every((part) => part.populated !== true && part.pidsLeft === 0);
   const zombieCount = parts.reduce((sum, part) => sum + part.zombies, 0);
@@ -65,6 +64,30 @@ function teardown(steps: readonly StepReport[], judgeActions: readonly JudgeActi
     residualMounts,
     collectionErrors,
     judgeActions,
+  };
+}
+
+/** The evidence of a run in a sandbox of its own, with that of the sandbox: its controls, and what was left when it was removed. */
+export function withSandbox(
+  evidence: Evidence,
+  { controls, teardown: removed }: { readonly controls: readonly string[]; readonly teardown: TeardownReport },
+): Evidence {
+  const { isolation, teardown: ran } = evidence;
+  const own = teardownOf([removed], []);
+  const [runIsClean, boxIsClean] = [ran.reapStatus === "clean", own.reapStatus === "clean"];
+  const [runIsContained, boxIsContained] = [ran.descendantContainment === "ok", own.descendantContainment === "ok"];
+  return {
+    ...evidence,
+    isolation: { ...isolation, controlsApplied: [...new Set([...isolation.controlsApplied, ...controls])] },
+    teardown: {
+      reapStatus: runIsClean && boxIsClean ? "clean" : "incomplete",
+      descendantContainment: runIsContained && boxIsContained ? "ok" : "leaked",
+      zombieCount: ran.zombieCount + own.zombieCount,
+      cleanupVerified: ran.cleanupVerified && own.cleanupVerified,
+      residualMounts: [...ran.residualMounts, ...own.residualMounts],
+      collectionErrors: [...ran.collectionErrors, ...own.collectionErrors],
+      judgeActions: ran.judgeActions,
+    },
   };
 }
 

@@ -16,6 +16,8 @@ export interface ClaimLoopOptions {
   readonly leases: Leases;
   /** Decides how many submissions are claimed ahead, and how long they may wait, if not the default. */
   readonly ahead?: { readonly amount: number; readonly holdMs: number } | undefined;
+  /** Whether submissions with a network are claimed as well. */
+  readonly givesNetworks: () => boolean;
   /** Chooses one of the slots for the claim, and removes it from the list. */
   readonly choose: (claim: Claim, slots: Slot[]) => Slot | undefined;
   readonly log: Logger;
@@ -148,11 +150,11 @@ export class ClaimLoop {
   }
 
   #claim({ startable, ahead, barred }: { startable: number; ahead: number; barred: readonly string[] }): void {
-    const { store, workerId, leaseMs, leases, log } = this.#options;
+    const { store, workerId, leaseMs, leases, givesNetworks, log } = this.#options;
     this.#maySubmissionsWait = false;
     const claiming = async () => {
       try {
-        const claims = await store.submissions.claim(workerId, leaseMs, startable, ahead, barred);
+        const claims = await store.submissions.claim(workerId, leaseMs, startable, ahead, barred, givesNetworks());
         this.#held.push(...claims.map((claim) => leases.hold(claim)));
       } catch (error) {
         log.error({ err: error }, "claim failed");

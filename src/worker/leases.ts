@@ -26,6 +26,8 @@ export interface ActiveRun {
   unanswered: number;
   /** Set when this worker gives up the run: it no longer decides the state of the submission. */
   abandoned: boolean;
+  /** Set while a submission with a network waits for room for its sandbox. It has a slot, and nothing of it has run. */
+  waiting: boolean;
   /** Set while only the removal of the box is left to do on the slot, so that another program can start on another slot. */
   removingBox: boolean;
   /** Set when only a comparison of the output is left. The slot may then run another submission. */
@@ -103,6 +105,7 @@ export class Leases {
       heldSinceMs: performance.now(),
       unanswered: 0,
       abandoned: false,
+      waiting: false,
       removingBox: false,
       comparing: false,
       ended: false,
@@ -212,7 +215,7 @@ export class Leases {
     const { store, log, meter } = this.#options;
     abandon(run);
     try {
-      if (!(await store.submissions.release(run.claim.lease, run.slot !== null))) return;
+      if (!(await store.submissions.release(run.claim.lease, run.slot !== null && !run.waiting))) return;
       meter.count("givenBack", {});
       log.info(logFields(run.claim), "released");
     } catch (error) {

@@ -153,7 +153,11 @@ const BYTE_ORDER_MARK = Buffer.from("\uFEFF");
  * The file without a byte order mark at its start, if it is a source of the language. Editors write this mark, and many compilers, such as
  * javac, reject it.
  */
-function withoutByteOrderMark(file: WorkFile, { source, sources = [], unlisted }: Language, entry: string): WorkFile {
+export function withoutByteOrderMark(
+  file: WorkFile,
+  { source, sources = [], unlisted }: Language,
+  entry: string,
+): WorkFile {
   const suffixes = [extname(source), ...sources];
   const isSource = file.name === entry || suffixes.some((suffix) => file.name.endsWith(suffix));
   if (unlisted || !isSource || !file.data.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)) return file;

@@ -34,6 +34,7 @@ import { checkedSubmission } from "./program-checker.ts";
 import { repeat } from "./repeat.ts";
 import { runStats } from "./run-stats.ts";
 import { type CompileCache, type Execute, type RunOptions, runSteps, runWithInput } from "./run-steps.ts";
+import { hasNetwork, type NetworkClaim, type NetworkRuns } from "./sandboxes/network-runs.ts";
 import { TestChecker, type Tested, type Yielded } from "./test-checker.ts";
 
 export interface RunnerOptions {
@@ -49,6 +50,8 @@ export interface RunnerOptions {
   readonly foreignApis: ForeignApis;
   /** Memory for compiled programs of earlier submissions; 0: none. */
   readonly artifactBytes: number;
+  /** Whether the worker can serve submissions with a network. */
+  readonly givesNetworks: () => boolean;
   /** Aborted when the worker stops. A submission of several runs then gives up its slot after its present run. */
   readonly stopping: AbortSignal;
 }
@@ -61,6 +64,8 @@ export type SlotResult = Tested | Yielded;
 
 /** Where a claim runs. */
 interface OnSlot {
+  /** What runs submissions with a network; null for others. */
+  readonly networks: Pick<NetworkRuns, "run"> | null;
   readonly slot: Slot;
   readonly freeSlot: () => void;
   readonly signal: AbortSignal;
@@ -87,9 +92,10 @@ export class Runner {
 
   /**
    * The kind of the claim: a parked runtime of this kind (Preparation.kind) can serve it. No runtime has a kind that ends in "own", which
-   * stands for programs with commands or limits of their own, live input or an interactor.
+   * stands for programs with commands or limits of their own, live input, a network or an interactor.
    */
-  kindOf({ submission, program: submitted, takesInput, test, grading }: Claim): string {
+  kindOf(claim: Claim): string {
+    const { submission, program: submitted, takesInput, test, grading } = claim;
     const { languages } = this.#options;
     const language = languages.resolve(submission.language);
     if (!language) return submission.language;
@@ -99,6 +105,7 @@ export class Runner {
       compile !== undefined && this.#artifacts.has(submission.accountId, artifactKey(submission.language, compile));
     const own =
       takesInput ||
+      claim.network !== null ||
       grading != null ||
       isOwnStep(program.options, test?.limits) ||
       (test?.checker.type === "program" && test.checker.interactive);
@@ -108,15 +115,21 @@ export class Runner {
   /**
    * Runs a claimed submission on the slot. Never rejects. When it resolves, the slot can run another submission.
    * @param freeSlot called if the slot can run another submission earlier, because only a comparison is left to do.
+   * @param networks runs a submission with a network, for which room is reserved, in place of the slot.
    */
-  async run(active: ActiveRun, slot: Slot, freeSlot: () => void): Promise<SlotResult> {
+  async run(
+    active: ActiveRun,
+    slot: Slot,
+    freeSlot: () => void,
+    networks: Pick<NetworkRuns, "run"> | null = null,
+  ): Promise<SlotResult> {
     const { workerId, meter, tracer } = this.#options;
     const { claim } = active;
     const { language, profile, createdAtMs, startedAtMs } = claim.submission;
     const [started, startMs] = [performance.now(), Date.now()];
     if (!claim.progress)
       meter.time("waited", { language, profile }, Math.max((startedAtMs ?? 0) - createdAtMs, 0) / 1000);
-    const context = { slot, freeSlot, signal: active.abandoning.signal };
+    const context = { slot, freeSlot, signal: active.abandoning.signal, networks };
     const result = await this.#result(claim, context, started);
     if (claim.live) await this.#options.conversations.stop(claim);
     const { outcome } = result;
@@ -204,7 +217,7 @@ export class Runner {
     if (stopping.aborted) return false;
     if (performance.now() - startedMs < UNASKED_MS + bytes * UNASKED_MS_PER_BYTE) return true;
     try {
-      return await store.submissions.isNext(lease);
+      return await store.submissions.isNext(lease, this.#options.givesNetworks());
     } catch (error) {
       log.warn({ err: error }, "the queue could not be read; the submission gives up its slot");
       return false;
@@ -212,7 +225,8 @@ export class Runner {
   }
 
   async #result(claim: Claim, on: OnSlot, startedMs: number): Promise<SlotResult> {
-    const { slot, signal } = on;
+    const { slot, signal, networks } = on;
+    if (hasNetwork(claim)) return { outcome: await this.#withNetwork(claim, networks, signal), checked: null };
     const { program, submission, test } = claim;
     const cache = this.#cacheFor(submission);
     const mayContinue = (bytes: number) => this.#mayContinue(claim, startedMs, bytes);
@@ -331,6 +345,29 @@ export class Runner {
       return outcome;
     } catch (error) {
       if (error instanceof StepSizeError) return internalError("the program and its input are too large for one box");
+      this.#lost(error, claim, signal, "the sandbox was lost");
+      return internalError("the sandbox was lost before the run ended");
+    }
+  }
+
+  /** Runs a submission with a network in a sandbox of its own. Turns any exception into an internal error. */
+  async #withNetwork(
+    claim: NetworkClaim,
+    networks: Pick<NetworkRuns, "run"> | null,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const { conversations, log, meter } = this.#options;
+    if (!networks) return internalError("the worker cannot give a program a network");
+    try {
+      const conversation = claim.live ? conversations.begin(claim) : null;
+      const outcome = await networks.run(claim, {
+        signal,
+        onOutput: (stream, bytes) => conversation?.write(stream, bytes),
+      });
+      countLeftovers(outcome, meter);
+      if (outcome.status === "error") log.error({ ...logFields(claim), reason: outcome.result.errorMessage }, "IE");
+      return outcome;
+    } catch (error) {
       this.#lost(error, claim, signal, "the sandbox was lost");
       return internalError("the sandbox was lost before the run ended");
     }

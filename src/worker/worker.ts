@@ -15,6 +15,7 @@ import { preparations } from "./preparations.ts";
 import { ProofSchedule } from "./proof-schedule.ts";
 import { Runner, runsOf } from "./runner.ts";
 import { Runtimes } from "./runtimes.ts";
+import { hasNetwork, type NetworkRuns } from "./sandboxes/network-runs.ts";
 import { SelfTest } from "./self-test.ts";
 import { Slots } from "./slots.ts";
 
@@ -75,6 +76,8 @@ export class Worker implements WorkerPool {
   readonly #runner: Runner;
   readonly #claims: ClaimLoop;
   readonly #stopping = new AbortController();
+  /** What runs submissions with a network; null if this machine gives programs none. */
+  #networks: NetworkRuns | null = null;
   /** Outcomes that may wait for the database. If more of them wait, fewer runs start. */
   readonly #mostEnded: number;
   /** Resolves when the languages are proven and the slots are open; also if the worker could not start or was stopped before. */
@@ -119,6 +122,7 @@ export class Worker implements WorkerPool {
       meter,
       tracer,
       artifactBytes,
+      givesNetworks: () => this.#networks !== null,
       stopping: this.#stopping.signal,
     });
     this.#claims = new ClaimLoop({
@@ -130,6 +134,7 @@ export class Worker implements WorkerPool {
       leases: this.#leases,
       workers,
       ahead: options.ahead,
+      givesNetworks: () => this.#networks !== null,
       choose: (claim, slots) => runtimes.take(slots, this.#runner.kindOf(claim), claim.submission.accountId),
       serve: (run, slot) => void this.#serve(run, slot),
     });
@@ -139,6 +144,12 @@ export class Worker implements WorkerPool {
   /** Starts in the background: proves the languages, then claims work. */
   static start(options: WorkerOptions): Worker {
     return new Worker(options);
+  }
+
+  /** From now on, the worker also claims submissions with a network. */
+  runNetworks(networks: NetworkRuns): void {
+    this.#networks = networks;
+    this.#claims.wake();
   }
 
   capacity(): number {
@@ -187,6 +198,26 @@ export class Worker implements WorkerPool {
 
   async #serve(run: ActiveRun, slot: Slot): Promise<void> {
     run.slot = slot;
+    const { claim } = run;
+    if (!hasNetwork(claim)) return await this.#runOn(slot, run, null);
+    // While it waits, it counts as running, so that an account without room gets no more slots than with programs that sleep.
+    run.waiting = true;
+    const networks = this.#networks;
+    const over = AbortSignal.any([run.abandoning.signal, this.#stopping.signal]);
+    const release = await networks?.place(claim, over);
+    if (networks && release) {
+      run.waiting = false;
+      return await this.#runOn(slot, run, networks).finally(release);
+    }
+    run.slot = null; // it is given back, or has been cancelled
+    this.#slots.give(slot);
+    if (run.abandoned) this.#leases.drop(run);
+    else await this.#leases.giveBack(run);
+    this.#claims.advance();
+  }
+
+  /** @param networks runs a submission with a network, while the slot stays idle. */
+  async #runOn(slot: Slot, run: ActiveRun, networks: NetworkRuns | null): Promise<void> {
     slot.onEnded(({ memoryPeakBytes, processes }) => {
       // A checker, a run of the grader for another group, or another run of the submission, may follow in this slot.
       const { test, grading } = run.claim;
@@ -200,10 +231,15 @@ export class Worker implements WorkerPool {
       this.#slots.give(slot, run.claim.submission.accountId, run.comparing);
       this.#claims.advance();
     };
-    const result = await this.#runner.run(run, slot, () => {
-      run.comparing = true;
-      free();
-    });
+    const result = await this.#runner.run(
+      run,
+      slot,
+      () => {
+        run.comparing = true;
+        free();
+      },
+      networks,
+    );
     if (!run.comparing) free();
     // While many runs are held, the end of a run may wait for the ends of others, which are stored together. No slot waits meanwhile.
     const mayWait = run.claim.test !== null && this.#claims.held > LEAST_HELD * this.#options.workers;

@@ -20,6 +20,7 @@ import type {
   Ready,
   Runs,
   Signal,
+  SubmissionEgress,
   SubmissionRecord,
   Submissions,
   SubmissionsQuery,
@@ -102,6 +103,11 @@ export class Assay extends SandboxCalls {
   /** @returns how often the program of a submission ran, and the means of its runs. */
   async runs(id: string, options: CallOptions = {}): Promise<Runs> {
     return await this.#get(`/api/result/${encodeURIComponent(id)}/runs`, options);
+  }
+
+  /** @returns what a submission with a network may reach, and what it has reached. */
+  async egress(id: string, options: CallOptions = {}): Promise<SubmissionEgress> {
+    return await this.#get(`/api/result/${encodeURIComponent(id)}/egress`, options);
   }
 
   /** @returns the memory and CPU time of a submission that has ended, over the time of its run. */

@@ -2087,6 +2087,21 @@ export interface StatusMessage {
   status: Status;
 }
 
+export interface SubmissionEgress {
+  /**
+   * Id of the submission
+   */
+  id: string;
+  /**
+   * What the program may reach over the network; "none" if it has none
+   */
+  network: NetworkPolicy;
+  /**
+   * What it has reached, or tried to; null if it has no network, until its run has ended, and if its machine was lost
+   */
+  egress: Egress | null;
+}
+
 /**
  * The current state of a submission. Values that are not known yet are null
  */
@@ -2251,6 +2266,10 @@ export interface SubmitRequest {
    * Whether stderr is merged into stdout, in the order of the writes
    */
   stderr_to_stdout?: boolean;
+  /**
+   * What the program may reach over the network, by default "none". It must be within what `GET /api/network` returns. Only with the profile `agent`, and not together with `files`, `entry`, `stderr_to_stdout`, `live_input` or several `runs`. GET /api/result/{id}/egress returns what the program has reached
+   */
+  network?: NetworkPolicy;
 }
 
 export interface Teardown {

@@ -1,4 +1,5 @@
-import { clientError, type ErrorCode } from "../../domain/error.ts";
+import { type NetworkPolicy, parseNetworkPolicy, whyNotNarrower } from "../../domain/egress/policy.ts";
+import { ClientError, clientError, type ErrorCode } from "../../domain/error.ts";
 import type { ForeignRequest } from "../../domain/foreign-api.ts";
 import { NO_METER } from "../../domain/meter.ts";
 import {
@@ -51,9 +52,14 @@ export class VersionGone extends Error {
  * @throws ClientError if the submission is not accepted. @throws VersionGone if the tests of the judgement have been deleted.
  */
 export async function accept(
-  { submit, refusal }: ValidatedRequest,
+  { submit, refusal: unavailable, networkJson }: ValidatedRequest,
   caller: Caller,
-  { store, maxPending, meter = NO_METER }: Pick<Dependencies, "store" | "maxPending" | "meter">,
+  {
+    store,
+    sandboxes,
+    maxPending,
+    meter = NO_METER,
+  }: Pick<Dependencies, "store" | "sandboxes" | "maxPending" | "meter">,
   {
     key,
     live = false,
@@ -65,6 +71,8 @@ export async function accept(
     revoked = "unauthorized",
   }: AcceptOptions = {},
 ): Promise<Accepted> {
+  const network = submit.network && (await withinBound(networkJson, caller, { store, sandboxes }));
+  const refusal = unavailable ?? (network instanceof ClientError ? network : null);
   if (refusal && key === undefined) throw refusal;
   const { runs = 1 } = submit.options ?? {};
   if (runs > 1 && (live || takesInput))
@@ -80,6 +88,7 @@ export async function accept(
     originalId,
     ...(judgement && { judgement }),
     ...(foreign && { foreign }),
+    ...(network && !(network instanceof ClientError) && { network }),
   };
   // A repeated request runs nothing, so its runs do not count.
   const known =
@@ -96,6 +105,22 @@ export async function accept(
   const { language, profile } = result.submission;
   if (result.kind === "enqueued") meter.count("accepted", { language, profile });
   return result;
+}
+
+/**
+ * The network policy with which a program is accepted: a budget that its request does not state is at most that of the bound.
+ * @returns an error if the policy is beyond the bound, or no machine can give a program a network.
+ */
+async function withinBound(
+  json: unknown,
+  { accountId, projectId }: Caller,
+  { store, sandboxes }: Pick<Dependencies, "store" | "sandboxes">,
+): Promise<NetworkPolicy | ClientError> {
+  if (!sandboxes.capacity?.network) return clientError("networkOff", []);
+  const { policy: upper } = await store.egress.bound(accountId, projectId);
+  const policy = parseNetworkPolicy(json, upper);
+  const why = whyNotNarrower(upper, policy);
+  return why === null ? policy : clientError("networkForbidden", [why]);
 }
 
 export function queueFull(): Error {

@@ -28,7 +28,8 @@ export const judgeBody = named(
   "JudgeRequest",
   z
     .strictObject({
-      ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true, live_input: true, runs: true }).shape,
+      ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true, live_input: true, runs: true, network: true })
+        .shape,
       code: judgedCode,
       cases: z.array(oneCase).min(1).max(MAX_CASES),
       checker: z

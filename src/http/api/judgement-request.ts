@@ -133,7 +133,8 @@ export const judgementBody = named(
   "JudgementRequest",
   z
     .strictObject({
-      ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true, live_input: true, runs: true }).shape,
+      ...submitBody.omit({ stdin: true, stdin_base64: true, stream: true, live_input: true, runs: true, network: true })
+        .shape,
       code: judgedCode,
       tests: z
         .array(oneTest)

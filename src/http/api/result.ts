@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { abortAfter } from "../../domain/abort-after.ts";
+import { egressSchema } from "../../domain/egress/egress-record.ts";
+import { networkPolicySchema, toNetworkJson } from "../../domain/egress/policy.ts";
 import { clientError } from "../../domain/error.ts";
 import { MAX_COMPILE_OUTPUT_BYTES, type Outcome } from "../../domain/outcome.ts";
 import { toLongRecord } from "../../domain/record.ts";
@@ -163,6 +165,42 @@ export const runs = route({
       cpu_time_secs: cpuUsec === null ? null : cpuUsec / 1e6,
       memory_peak_bytes: memoryPeakBytes,
     };
+  },
+});
+
+export const submissionEgressBody = named(
+  "SubmissionEgress",
+  z.strictObject({
+    id: submissionId,
+    network: networkPolicySchema.describe('What the program may reach over the network; "none" if it has none'),
+    egress: egressSchema
+      .nullable()
+      .describe(
+        "What it has reached, or tried to; null if it has no network, until its run has ended, and if its machine was lost",
+      ),
+  }),
+);
+
+export const submissionEgress = route({
+  id: "submissionEgress",
+  method: "get",
+  path: "/api/result/{id}/egress",
+  summary: "Read what a submission has reached",
+  description:
+    "Returns what the program of a submission with `network` may reach, and after its run what it has reached over the network. The record of the submission has nothing of it.",
+  parameters: { path: { id: SUBMISSION_ID } },
+  successes: { 200: { description: "Its network policy, and what it has reached", body: submissionEgressBody } },
+  errors: ["noRoom"],
+  handler: (services) => async (call) => {
+    const { id, accountId } = await find(call, services, withoutOutput(services));
+    const admit = services.answers.admitFor(call.owner, call.request, call.reply);
+    const found = await services.dependencies.store.submissions.network(id, accountId, admit);
+    // Programs have chosen the names, of which there can be 2 MiB.
+    return await services.answers.send(call.owner, call.reply, {
+      id,
+      network: toNetworkJson(found?.policy ?? "none"),
+      egress: found?.egress ?? null,
+    });
   },
 });
 

@@ -5,7 +5,7 @@ import { cancelJudgement, judgeAgain, judgement, judgementEvents, judgements, ju
 import { languageDetails, languages } from "./languages.ts";
 import { connect, endInput, input, signal } from "./live-input.ts";
 import { deleteProblem, importProblem, problem, problems } from "./problems.ts";
-import { cancel, compileOutput, events, result, runs, stderr, stdout } from "./result.ts";
+import { cancel, compileOutput, events, result, runs, stderr, stdout, submissionEgress } from "./result.ts";
 import { attachExecution } from "./sandboxes/attach.ts";
 import {
   execute,
@@ -55,6 +55,7 @@ export const ROUTES: readonly Route[] = [
   stderr,
   compileOutput,
   runs,
+  submissionEgress,
   usage,
   cancel,
   events,

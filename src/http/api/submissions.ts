@@ -90,7 +90,7 @@ export const batch = route({
 /** @param counts whether the submission counts against the rate limit. The first one does not: the request itself has been counted. */
 async function submitOne({ caller }: Call, body: unknown, counts: boolean, { dependencies }: Services) {
   try {
-    const valid = toSubmitRequest(body, caller, dependencies);
+    const valid = toSubmitRequest(body, caller, dependencies, { mayHaveNetwork: true });
     if (counts) await countRequests(caller, dependencies);
     const { live, takesInput } = valid;
     const { submission, queueDepth } = await accept(valid, caller, dependencies, { live, takesInput });

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { ANSWERS_LANGUAGE } from "../../domain/answers.ts";
+import { type NetworkPolicy, PolicyError, parseNetworkPolicy } from "../../domain/egress/policy.ts";
 import { type ClientError, clientError, type ErrorCode, echo } from "../../domain/error.ts";
+import type { Language } from "../../domain/language.ts";
 import { isProfileName, type ProfileName } from "../../domain/limits.ts";
 import { MAX_RUNS } from "../../domain/program-options.ts";
 import {
@@ -15,6 +17,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { named } from "../named-schemas.ts";
 import { profile } from "./fields.ts";
 import { additionFields, decodeBase64, leastBytes, toProgramOptions } from "./program-options.ts";
+import { networkBody } from "./sandboxes/bodies.ts";
 
 /**
  * The body of POST /api/submit. toSubmitRequest() checks sizes in bytes. The `maxLength` of the schema, in characters, is only for
@@ -68,6 +71,12 @@ export const submitBody = named(
         )
         .optional(),
       ...additionFields,
+      network: networkBody
+        .optional()
+        .describe(
+          'What the program may reach over the network, by default "none". It must be within what `GET /api/network` returns. Only with the profile `agent`, and not ' +
+            "together with `files`, `entry`, `stderr_to_stdout`, `live_input` or several `runs`. GET /api/result/{id}/egress returns what the program has reached",
+        ),
     })
     .meta({ examples: [{ language: "python", code: "print(6 * 7)\n" }] }),
 );
@@ -97,6 +106,8 @@ export const SUBMIT_ERRORS = [
   "unknownProfile",
   "invalidRequest",
   "profileForbidden",
+  "networkOff",
+  "networkForbidden",
   "languagesUnproven",
   "queueFull",
 ] as const satisfies readonly ErrorCode[];
@@ -110,7 +121,18 @@ export interface ValidatedRequest {
   readonly live: boolean;
   /** Whether clients can also give the program input while it runs. */
   readonly takesInput: boolean;
+  /** The JSON of its network policy; undefined if it has none. */
+  readonly networkJson?: unknown;
 }
+
+/** The fields that do not go together with a network, because the program then runs as an execution in a sandbox, which has nothing like them. */
+const NOT_WITH_NETWORK = [
+  "files",
+  "entry",
+  "stderr_to_stdout",
+  "live_input",
+  "runs",
+] as const satisfies readonly (keyof Fields)[];
 
 /** What a request can have beyond the contract of POST /api/submit. */
 interface BeyondContract {
@@ -120,6 +142,8 @@ interface BeyondContract {
   readonly limitsOf?: Dependencies["languages"]["limitsFor"];
   /** The input, instead of the field `stdin`, up to MAX_FOREIGN_INPUT_BYTES. */
   readonly input?: Buffer;
+  /** Whether the program can ask for a network: not one that is judged, and not one of another service's API. */
+  readonly mayHaveNetwork?: boolean;
 }
 
 /**
@@ -130,9 +154,16 @@ export function toSubmitRequest(
   body: unknown,
   caller: Caller,
   { languages, workers }: Pick<Dependencies, "languages" | "workers">,
-  { input, mostCodeBytes = MAX_CODE_BYTES, limitsOf = languages.limitsFor }: BeyondContract = {},
+  {
+    input,
+    mostCodeBytes = MAX_CODE_BYTES,
+    limitsOf = languages.limitsFor,
+    mayHaveNetwork = false,
+  }: BeyondContract = {},
 ): ValidatedRequest {
+  const policy = mayHaveNetwork ? parsedNetwork(body) : "none";
   const shape = checkShape(body);
+  if (!mayHaveNetwork && shape.network !== undefined) throw clientError("unknownFields", [echo("network")]);
   const code = contentOf(shape, "code", mostCodeBytes);
   const fields = code === undefined ? withFirstFile(shape) : shape;
   const stdin = input ?? contentOf(fields, "stdin", MAX_STDIN_BYTES) ?? "";
@@ -152,11 +183,59 @@ export function toSubmitRequest(
   const profile = chooseProfile(fields.profile, caller);
   const limits = limitsOf(language, profile);
   const options = toProgramOptions(fields, { hasCode: code !== undefined, language, limits });
-  const submit = { language: language.name, code: code ?? "", stdin, profile, ...(options && { options }) };
+  const network = toNetwork(policy, fields, language, profile);
+  const submit = {
+    language: language.name,
+    code: code ?? "",
+    stdin,
+    profile,
+    ...(options && { options }),
+    ...(network && { network }),
+  };
   const takesInput = fields.live_input === true;
   const live = takesInput || fields.stream === true;
-  if (available.includes(language.name)) return { submit, refusal: null, live, takesInput };
-  return { submit, refusal: available.length > 0 ? unsupported() : unproven(), live, takesInput };
+  const valid = { submit, live, takesInput, ...(network && { networkJson: fields.network }) };
+  if (available.includes(language.name)) return { ...valid, refusal: null };
+  return { ...valid, refusal: available.length > 0 ? unsupported() : unproven() };
+}
+
+/**
+ * The network policy of a request; null if it asks for none. Whether it is within the bound of the account is decided when it is accepted.
+ * @throws ClientError with what does not go together with a network.
+ */
+function toNetwork(
+  policy: NetworkPolicy,
+  fields: Fields,
+  { name, unlisted }: Language,
+  profile: ProfileName,
+): NetworkPolicy | null {
+  if (policy === "none") return null;
+  if (profile !== "agent") return refuseNetwork("is only for the profile agent");
+  if (unlisted) return refuseNetwork(`is not possible for ${name}`);
+  const other = NOT_WITH_NETWORK.find((field) => isGiven(fields[field]));
+  return other === undefined ? policy : refuseNetwork(`cannot be combined with ${other}`);
+}
+
+function refuseNetwork(why: string): never {
+  throw clientError("invalidRequest", ["network", why]);
+}
+
+/** Whether a field has another value than one that means the same as its absence. */
+function isGiven(value: unknown): boolean {
+  if (value === undefined || value === false || value === 1) return false;
+  return typeof value !== "object" || Object.keys(value ?? {}).length > 0;
+}
+
+/** Parses a policy before the schema does, because its errors name the mistake. @throws ClientError with the place of the mistake. */
+function parsedNetwork(body: unknown): NetworkPolicy {
+  const { network = "none" } = Object(body) as { readonly network?: unknown };
+  try {
+    return parseNetworkPolicy(network);
+  } catch (error) {
+    if (!(error instanceof PolicyError)) throw error;
+    const where = ["network", error.path].filter((part) => part !== "").join(".");
+    throw clientError("invalidRequest", [where, error.reason.slice(0, MAX_MESSAGE)]);
+  }
 }
 
 /** A text needs no name: without a source, it is the first file. A submission of answers has only files. */

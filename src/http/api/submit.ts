@@ -10,6 +10,7 @@ import { accept } from "./accept.ts";
 import { count, status, submissionId } from "./fields.ts";
 import { IDEMPOTENCY_KEY, WAIT } from "./parameters.ts";
 import { record } from "./record-schema.ts";
+import { POLICY_VALUES } from "./sandboxes/bodies.ts";
 import { SUBMIT_ERRORS, submitBody, toSubmitRequest } from "./submit-request.ts";
 
 export const accepted = named(
@@ -43,13 +44,13 @@ export const submit = route({
     },
   },
   errors: [...SUBMIT_ERRORS, "notFinished", "notFinishedAtStop"],
-  config: { tooLarge: "submissionTooLarge" },
+  config: { tooLarge: "submissionTooLarge", values: POLICY_VALUES },
   handler:
     ({ dependencies, answers, stopping }) =>
     async ({ request, reply, caller, owner, query, headers: { "Idempotency-Key": key } }) => {
       const { submissions } = dependencies.store;
       const wait = query.wait === "true";
-      const valid = toSubmitRequest(request.body, caller, dependencies);
+      const valid = toSubmitRequest(request.body, caller, dependencies, { mayHaveNetwork: true });
       const added = await accept(valid, caller, dependencies, { key, live: valid.live, takesInput: valid.takesInput });
       const { id, accountId } = added.submission;
       request.submissionId = id;

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { playgroundCaller } from "../../admin/playground.ts";
+import { toNetworkJson } from "../../domain/egress/policy.ts";
 import { clientError } from "../../domain/error.ts";
 import type { Caller } from "../../domain/submission.ts";
 import { countRequests } from "../access/rate-limit.ts";
@@ -46,7 +47,14 @@ export const playgroundRoutes: readonly DashboardRoute[] = [
           project && (await dependencies.store.projects.get(project.id))?.archivedAtMs === null ? project.id : null;
         reply.code(202);
         // Once: the page watches the output of one run.
-        const body = { language, profile, ...toFields(program), runs: 1 };
+        const network = await dependencies.store.submissions.network(id, account.id);
+        const body = {
+          language,
+          profile,
+          ...toFields(program),
+          runs: 1,
+          ...(network && { network: toNetworkJson(network.policy) }),
+        };
         return await run(dependencies, request, account.id, body, { projectId, originalId: id });
       },
   }),
@@ -86,7 +94,7 @@ async function run(
   { projectId = null, originalId }: { readonly projectId?: string | null; readonly originalId?: string } = {},
 ): Promise<Accepted> {
   const caller = { ...(await chargePlayground(d, request, accountId)), projectId };
-  const valid = toSubmitRequest(program, caller, d);
+  const valid = toSubmitRequest(program, caller, d, { mayHaveNetwork: true });
   const { submission } = await accept(valid, caller, d, {
     live: true,
     takesInput: valid.takesInput,

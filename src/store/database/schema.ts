@@ -599,6 +599,17 @@ export interface Schema {
     /** Until when the process that writes the archive may take; null when it is complete. */
     written_until: number | null;
   };
+  /** What only submissions with a network have. The sandbox in which one runs has no row of its own. */
+  submission_networks: {
+    submission_seq: number;
+    /** JSON of the network policy that the request asked for. */
+    network: string;
+    /** The bytes that workers have leased of its budgets, and not given back. */
+    leased_up: Generated<number>;
+    leased_down: Generated<number>;
+    /** JSON of what its run reached over the network (EgressRecord), which can have 2 MiB. */
+    egress: string | null;
+  };
   /**
    * How far submissions have come that gave up their slot between two of their runs. The end of a submission deletes its row. A row can
    * have several MiB.
@@ -800,6 +811,7 @@ export const TABLES: readonly TableShape[] = [
   { name: "sessions", key: ["hash"] },
   { name: "sign_in_attempts", key: ["seq"], identity: "seq" },
   { name: "snapshots", key: ["seq"], identity: "seq" },
+  { name: "submission_networks", key: ["submission_seq"] },
   { name: "submission_progress", key: ["submission_seq"], isLarge: true },
   { name: "uncounted", key: ["submission_seq"] },
   { name: "uncounted_deliveries", key: ["delivery_seq"] },

@@ -576,6 +576,15 @@ create table snapshots (
 CREATE INDEX snapshots_account ON snapshots USING btree (account_id, seq);
 CREATE INDEX snapshots_created ON snapshots USING btree (created_at);
 CREATE INDEX snapshots_written ON snapshots USING btree (written_until) WHERE (written_until IS NOT NULL);
+create table submission_networks (
+  submission_seq bigint not null,
+  network text not null,
+  leased_up bigint not null default 0,
+  leased_down bigint not null default 0,
+  egress text,
+  constraint submission_networks_submission_seq_fkey FOREIGN KEY (submission_seq) REFERENCES submissions(seq) ON DELETE CASCADE,
+  constraint submission_networks_pkey PRIMARY KEY (submission_seq)
+);
 create table submission_progress (
   submission_seq bigint not null,
   body bytea not null,

@@ -500,6 +500,13 @@ CREATE TABLE "snapshots" (
 CREATE INDEX "snapshots_account" on "snapshots" ("account_id", "seq");
 CREATE INDEX "snapshots_created" on "snapshots" ("created_at");
 CREATE INDEX snapshots_written on snapshots (written_until) where written_until is not null;
+CREATE TABLE "submission_networks" (
+  "submission_seq" bigint primary key references "submissions" ("seq") on delete cascade,
+  "network" text not null,
+  "leased_up" bigint default 0 not null,
+  "leased_down" bigint default 0 not null,
+  "egress" text
+);
 CREATE TABLE "submission_progress" (
   "submission_seq" bigint primary key references "submissions" ("seq") on delete cascade,
   "body" blob not null

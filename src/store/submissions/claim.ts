@@ -1,8 +1,9 @@
-import { type Kysely, sql, type Transaction } from "kysely";
+import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import { nextQueue, type OwnedQueue } from "../../fairness/turn.ts";
 import type { Abilities } from "../database/database.ts";
 import type { Row, Schema } from "../database/schema.ts";
 import { countRunning, type KeyOfAccount, takeTurns } from "../queue/turns.ts";
+import { claimedNetworks } from "./networks.ts";
 import { loadPrograms } from "./programs.ts";
 import { readProgress } from "./progress.ts";
 import { SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
@@ -18,6 +19,8 @@ export interface ClaimRequest {
   readonly ahead: number;
   /** Accounts whose submissions are not claimed. */
   readonly barred: readonly string[];
+  /** Whether the worker can give programs a network. Otherwise, submissions that ask for one are not claimed. */
+  readonly givesNetworks: boolean;
 }
 
 export interface ClaimedSubmissions {
@@ -74,6 +77,12 @@ export async function claim(
     .execute();
   const programs = await loadPrograms(trx, rows);
   const progress = await readProgress(trx, rows);
+  const networks = request.givesNetworks
+    ? await claimedNetworks(
+        trx,
+        rows.map(({ seq }) => seq),
+      )
+    : null;
   const place = new Map(seqs.map((seq, index) => [seq, index]));
   rows.sort((a, b) => (place.get(a.seq) ?? 0) - (place.get(b.seq) ?? 0));
   const claims = rows.flatMap((row) => {
@@ -87,6 +96,7 @@ export async function claim(
       takesInput: takesInput(row),
       foreign:
         row.api === null || row.data === null ? null : { api: row.api, data: row.data, reference: row.reference },
+      network: networks?.get(row.seq) ?? null,
       progress: progress.get(row.seq) ?? null,
     };
   });
@@ -115,9 +125,9 @@ function nextKey(queues: readonly KeyQueue[]): KeyQueue | undefined {
 /** The next submissions in fair order. It looks up one submission of each waiting key, and further ones only of keys that are served. */
 async function choose(
   trx: Transaction<Schema>,
-  { max, ahead, barred }: Pick<ClaimRequest, "max" | "ahead" | "barred">,
+  { max, ahead, barred, givesNetworks }: Pick<ClaimRequest, "max" | "ahead" | "barred" | "givesNetworks">,
 ) {
-  const { queues: all, suspended } = await readQueues(trx);
+  const { queues: all, suspended } = await readQueues(trx, givesNetworks);
   const queues = all.filter(({ owner }) => !barred.includes(owner.id));
   const others = suspended || queues.length < all.length;
   const chosen: Chosen[] = [];
@@ -130,7 +140,7 @@ async function choose(
     chosen.push({ seq, keyId, accountId: owner.id });
     next.underWay++;
     owner.underWay++;
-    const following = read.get(next) ?? (await readNext(trx, keyId, seq, left));
+    const following = read.get(next) ?? (await readNext(trx, { keyId, seq, most: left, givesNetworks }));
     read.set(next, following);
     const [nextSeq] = following.splice(0, 1);
     if (nextSeq === undefined) queues.splice(queues.indexOf(next), 1);
@@ -191,21 +201,34 @@ interface Head {
   readonly seq: number;
 }
 
+/** The condition on pending submissions that a worker without networks can run. It looks up one key of a small table for each. */
+const WITHOUT_NETWORK = sql`and not exists (
+  select 1 from submission_networks where submission_networks.submission_seq = submissions.seq
+)`;
+
 /**
  * Selects the first pending submission of each key. The recursion goes from key to key in the index, and skips the other pending
  * submissions of a key: of 20,000 pending submissions of one key, it reads one row. The statement has no joins, and orders by pairs of
  * key and number: with old statistics of a small table, PostgreSQL read all submissions for a join, and chose the index on `seq` alone.
+ * @param condition on the submissions that count. Of those that do not count, all that come first are read.
  */
-export const HEADS = sql<Head>`
+const headsOf = (condition: RawBuilder<unknown>) => sql<Head>`
   with recursive keys (id) as (
-    select (select key_id from submissions where status = 'pending' order by key_id limit 1)
+    select (select key_id from submissions where status = 'pending' ${condition} order by key_id limit 1)
     union all
-    select (select key_id from submissions where status = 'pending' and key_id > keys.id order by key_id limit 1)
+    select (
+      select key_id from submissions where status = 'pending' and key_id > keys.id ${condition} order by key_id limit 1
+    )
     from keys where keys.id is not null
   )
   select keys.id as key_id,
-    (select seq from submissions where status = 'pending' and key_id >= keys.id order by key_id, seq limit 1) as seq
+    (
+      select seq from submissions where status = 'pending' and key_id >= keys.id ${condition} order by key_id, seq limit 1
+    ) as seq
   from keys where keys.id is not null`;
+
+export const HEADS = headsOf(sql``);
+const HEADS_WITHOUT_NETWORK = headsOf(WITHOUT_NETWORK);
 
 /** The most keys that one statement reads. */
 const KEYS_AT_ONCE = 1_000;
@@ -213,8 +236,13 @@ const KEYS_AT_ONCE = 1_000;
 /**
  * Whether a running submission may go on with its next run on its slot: it may if it would be next in fair order, had it waited in the
  * queue. The queue is read without locks, because the answer decides only who is served next.
+ * @param givesNetworks whether the slot could serve submissions with a network.
  */
-export async function isNext(db: Kysely<Schema>, lease: Pick<Lease, "submissionId" | "fence">): Promise<boolean> {
+export async function isNext(
+  db: Kysely<Schema>,
+  lease: Pick<Lease, "submissionId" | "fence">,
+  givesNetworks: boolean,
+): Promise<boolean> {
   const own = await db
     .selectFrom("submissions")
     .select(["seq", "key_id", "account_id"])
@@ -223,7 +251,7 @@ export async function isNext(db: Kysely<Schema>, lease: Pick<Lease, "submissionI
     .where("status", "=", sql.lit("running"))
     .executeTakeFirst();
   if (!own) return false; // the submission has been cancelled, or its lease was taken away
-  const { queues } = await readQueues(db, own);
+  const { queues } = await readQueues(db, givesNetworks, own);
   const queue = queues.find(({ keyId }) => keyId === own.key_id);
   if (!queue) return false; // the account has been suspended
   queue.underWay--;
@@ -232,14 +260,15 @@ export async function isNext(db: Kysely<Schema>, lease: Pick<Lease, "submissionI
 }
 
 /**
- * Reads the queues of keys. @param also a submission that counts as if it were pending.
+ * Reads the queues of keys. @param givesNetworks whether submissions with a network count. @param also a submission that counts as if it were pending.
  * @returns the queues without those of suspended accounts; `suspended`: whether there are queues of suspended accounts.
  */
 async function readQueues(
   db: Kysely<Schema>,
+  givesNetworks: boolean,
   also?: { readonly key_id: string; readonly seq: number },
 ): Promise<{ queues: KeyQueue[]; suspended: boolean }> {
-  const { rows: pending } = await HEADS.execute(db);
+  const { rows: pending } = await (givesNetworks ? HEADS : HEADS_WITHOUT_NETWORK).execute(db);
   const rows = also ? withHead(pending, also) : pending;
   if (rows.length === 0) return { queues: [], suspended: false };
   const running = await countRunning(db);
@@ -285,15 +314,19 @@ async function readKeys(db: Kysely<Schema>, ids: readonly string[]) {
  * The pending submissions of a key after `seq`, oldest first. The statement compares pairs, like HEADS, so that PostgreSQL does not use
  * the index on `seq` alone.
  */
-async function readNext(trx: Transaction<Schema>, keyId: string, seq: number, most: number): Promise<number[]> {
-  const rows = await trx
-    .selectFrom("submissions")
-    .select("seq")
-    .where("status", "=", sql.lit("pending"))
-    .where(sql<boolean>`(key_id, seq) > (${keyId}, ${seq}) and (key_id, seq) <= (${keyId}, ${Number.MAX_SAFE_INTEGER})`)
-    .orderBy("key_id")
-    .orderBy("seq")
-    .limit(most)
-    .execute();
-  return rows.map((row) => row.seq);
+async function readNext(
+  trx: Transaction<Schema>,
+  {
+    keyId,
+    seq,
+    most,
+    givesNetworks,
+  }: { readonly keyId: string; readonly seq: number; readonly most: number; readonly givesNetworks: boolean },
+): Promise<number[]> {
+  const { rows } = await sql<{ seq: number | string }>`
+    select seq from submissions where status = 'pending'
+    and (key_id, seq) > (${keyId}, ${seq}) and (key_id, seq) <= (${keyId}, ${Number.MAX_SAFE_INTEGER})
+    ${givesNetworks ? sql`` : WITHOUT_NETWORK}
+    order by key_id, seq limit ${most}`.execute(trx);
+  return rows.map((row) => Number(row.seq));
 }

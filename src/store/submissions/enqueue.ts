@@ -6,6 +6,7 @@ import type { Schema } from "../database/schema.ts";
 import { insertForeign } from "../foreign/rows.ts";
 import type { NewJudgement } from "../judgements/types.ts";
 import { keepComplete } from "../judgements/versions.ts";
+import { insertNetworks } from "./networks.ts";
 import { fromProgram, SUBMISSION_COLUMNS, toSubmission } from "./rows.ts";
 import { liveColumns } from "./takes-input.ts";
 import type { Enqueue, Enqueued } from "./types.ts";
@@ -165,6 +166,11 @@ async function insert(trx: Transaction<Schema>, accepted: readonly Enqueue[]): P
     return foreign && seq !== undefined ? [{ seq, accountId, foreign }] : [];
   });
   await insertForeign(trx, foreign);
+  const networks = accepted.flatMap(({ submission: { id }, network }) => {
+    const seq = seqs.get(id);
+    return network !== undefined && seq !== undefined ? [{ seq, policy: network }] : [];
+  });
+  await insertNetworks(trx, networks);
   return seqs;
 }
 

@@ -1,4 +1,5 @@
 import type { AuditActor } from "../../domain/audit.ts";
+import type { EgressRecord } from "../../domain/egress/egress-record.ts";
 import { HeartbeatMonitor } from "../../domain/heartbeat-monitor.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import type { Progress } from "../../domain/progress.ts";
@@ -23,6 +24,7 @@ import {
   sweep,
   yieldSlot,
 } from "./lease.ts";
+import { readNetwork, type SubmissionNetwork, storeEgress } from "./networks.ts";
 import { complete, type Head, type ReadRequest, readCompileOutput, readHeads } from "./read.ts";
 import { readSamples } from "./samples.ts";
 import type { Claim, Enqueue, Enqueued, Lease, ReserveMemory, Swept } from "./types.ts";
@@ -110,6 +112,7 @@ export function submissionStore(
      * @param leaseMs how long the lease lasts unless it is renewed.
      * @param ahead how many submissions to claim in addition, which the worker will start later.
      * @param barred accounts whose submissions are not claimed.
+     * @param givesNetworks whether the worker can give programs a network: otherwise, submissions with one are left to other workers.
      * @returns [] if no submission may run now.
      */
     async claim(
@@ -118,12 +121,13 @@ export function submissionStore(
       max = 1,
       ahead = 0,
       barred: readonly string[] = [],
+      givesNetworks = false,
     ): Promise<Claim[]> {
       const nowMs = now();
       const { added } = queue;
       const { claims, more } = await transactions.call(
         OPERATIONS.claim,
-        { workerId, nowMs, leaseUntilMs: nowMs + leaseMs, max, ahead, barred },
+        { workerId, nowMs, leaseUntilMs: nowMs + leaseMs, max, ahead, barred, givesNetworks },
         {
           notifications: ({ claims }) =>
             claims.filter(({ live }) => live).map(({ lease }) => ({ kind: "live", id: lease.submissionId })),
@@ -197,7 +201,7 @@ export function submissionStore(
     release: (lease: Lease, begun: boolean): Promise<boolean> => release({ lease, begun }),
 
     /** Whether a claimed submission may go on with its next run, because no waiting submission precedes it in fair order. */
-    isNext: (lease: Lease): Promise<boolean> => isNext(db, lease),
+    isNext: (lease: Lease, givesNetworks = false): Promise<boolean> => isNext(db, lease, givesNetworks),
 
     /**
      * Gives up the slot between two runs of a submission: it is `pending` again, the attempt does not count, and the next claim
@@ -271,6 +275,20 @@ export function submissionStore(
      * another account.
      */
     samples: (id: string, accountId: string): Promise<Samples | null | undefined> => readSamples(db, id, accountId),
+
+    /**
+     * The network of a submission. @param admit awaited with the size of what was reached before that is read.
+     * @returns null if it has none; undefined if the account has no such submission.
+     */
+    network: (id: string, accountId: string, admit?: ReserveMemory): Promise<SubmissionNetwork | null | undefined> =>
+      readNetwork(db, { id, accountId }, admit),
+
+    /**
+     * Stores what the run of a submission with a network has reached. The worker that ran it calls this before it stores the outcome, and also if it no longer
+     * decides that, because a request has cancelled the submission.
+     */
+    storeEgress: (id: string, egress: EgressRecord): Promise<void> =>
+      transactions.run((trx) => storeEgress(trx, id, egress)),
 
     /**
      * What the compiler wrote for a program that compiled, at most MAX_COMPILE_OUTPUT_BYTES. @returns null if it wrote nothing, the program

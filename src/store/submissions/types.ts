@@ -1,4 +1,5 @@
 import type { CheckerSpec } from "../../domain/check.ts";
+import type { NetworkPolicy } from "../../domain/egress/policy.ts";
 import type { ClaimedForeignRequest, ForeignRequest } from "../../domain/foreign-api.ts";
 import type { EndedTests } from "../../domain/grading.ts";
 import type { Harness } from "../../domain/harness.ts";
@@ -6,6 +7,7 @@ import type { TestLimits } from "../../domain/limits.ts";
 import type { Progress } from "../../domain/progress.ts";
 import type { Program, Submission } from "../../domain/submission.ts";
 import type { NewJudgement } from "../judgements/types.ts";
+import type { ClaimedNetwork } from "./networks.ts";
 
 /** A claimed submission with its lease. */
 export interface Claim {
@@ -22,6 +24,8 @@ export interface Claim {
   readonly grading?: ClaimedGrading | null;
   /** What its client has sent besides, if it is one of another service's API; otherwise null. */
   readonly foreign: ClaimedForeignRequest | null;
+  /** Null if its program has no network. */
+  readonly network: ClaimedNetwork | null;
   /** How far it came before it gave up its slot; null if it starts with its first run. */
   readonly progress: Progress | null;
 }
@@ -85,6 +89,8 @@ export interface Enqueue {
   readonly judgement?: NewJudgement;
   /** Set when the request came from a client of another service's API. */
   readonly foreign?: ForeignRequest;
+  /** What its program may reach over the network; absent: nothing. */
+  readonly network?: NetworkPolicy;
 }
 
 export type Enqueued =

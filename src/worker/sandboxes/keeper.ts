@@ -329,6 +329,22 @@ export class SandboxKeeper implements SandboxHost {
     }
   }
 
+  /**
+   * A place, memory and a connection for the run of a submission in a sandbox of its own, which counts for its account like every other sandbox.
+   * @returns undefined if there is no room for it now.
+   */
+  reserveRun(accountId: string, limits: SandboxLimits): Release | undefined {
+    const connection = this.#isStopping ? undefined : this.#connections.take(accountId, 1);
+    const place = connection && this.#reserve(accountId, limits);
+    if (connection && place)
+      return () => {
+        connection();
+        place(); // last, because it tells those that wait
+      };
+    connection?.();
+    return undefined;
+  }
+
   /** Calls the listener when there may be room for another sandbox. @returns a function that ends the subscription. */
   onRoom(listener: () => void): () => void {
     this.#onRoom.add(listener);
@@ -657,7 +673,7 @@ function networkOf({ id, accountId, projectId, network }: Sandbox) {
 }
 
 /** A token as the launcher takes it (HOLD_NETWORK). */
-function newToken(): string {
+export function newToken(): string {
   return randomBytes(16).toString("hex");
 }
 
@@ -667,7 +683,7 @@ function abandon({ env }: Claimed): void {
 }
 
 /** Asks a launcher that may be full for a moment, because the connections of an earlier process have just closed. */
-async function unlessFull<T>(ask: () => Promise<T>): Promise<T> {
+export async function unlessFull<T>(ask: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++)
     try {
       return await ask();

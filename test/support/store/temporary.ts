@@ -178,6 +178,7 @@ export async function enqueue(
     profile: options.profile ?? "judge",
     code: options.code ?? "print(1)",
     stdin: options.stdin ?? "",
+    ...(options.network && { network: options.network }),
   };
   const submission = newSubmission(
     request,
@@ -201,6 +202,7 @@ export async function enqueue(
     onlyKnown: options.onlyKnown ?? false,
     live: options.live ?? false,
     takesInput: options.takesInput ?? false,
+    ...(options.network && { network: options.network }),
   });
 }
 

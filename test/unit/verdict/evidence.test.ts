@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CONTROLS } from "../../../src/domain/controls.ts";
-import { evidence } from "../../../src/verdict/evidence.ts";
+import { evidence, withSandbox } from "../../../src/verdict/evidence.ts";
 import { report, signalled, teardown } from "../../support/verdict/reports.ts";
 
 test("evidence has the values read back for the deciding step", () => {
@@ -88,4 +88,24 @@ test("judge actions name the actions of the launcher and the step", () => {
 test("there is no evidence without a box", () => {
   assert.equal(evidence({}), null);
   assert.equal(evidence({ execute: report({ failure: { step: "fork", object: "", errno: 11 } }) }), null);
+});
+
+test("the evidence of a run in a sandbox of its own has the controls and leftovers of both", () => {
+  const run = evidence({ execute: signalled(9, { killReason: "wall" }) });
+  assert.ok(run);
+  const controls = [CONTROLS[0], "no_route_out"];
+  const clean = withSandbox(run, { controls, teardown: teardown() });
+  assert.deepEqual(clean.isolation.controlsApplied, [...run.isolation.controlsApplied, "no_route_out"]);
+  assert.deepEqual(clean.teardown, run.teardown);
+  const dirty = { populated: true, zombies: 1, residualMounts: ["/m"], groupsLeft: ["/a/b"] };
+  const { teardown: both } = withSandbox(run, { controls, teardown: teardown(dirty) });
+  assert.deepEqual(
+    [both.cleanupVerified, both.reapStatus, both.descendantContainment, both.zombieCount],
+    [false, "incomplete", "leaked", 1],
+  );
+  assert.deepEqual([both.residualMounts, both.collectionErrors], [["/m"], ["cgroup not removed: b"]]);
+  assert.equal(both.judgeActions.length, 1);
+  const before = evidence({ execute: signalled(9, { teardown: teardown(dirty) }) });
+  assert.ok(before);
+  assert.equal(withSandbox(before, { controls, teardown: teardown() }).teardown.cleanupVerified, false);
 });

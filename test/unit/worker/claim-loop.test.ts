@@ -42,6 +42,7 @@ function loopOf({ answers, holdMs = 60_000, free = 2 }: { answers: Answer[]; hol
     leaseMs: 60_000,
     workers: 2,
     ahead: { amount: 2, holdMs },
+    givesNetworks: () => false,
     log: pino({ enabled: false }),
     slots: slots as unknown as ClaimLoopOptions["slots"],
     leases: {

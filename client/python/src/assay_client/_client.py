@@ -30,6 +30,7 @@ from .types import (
     Ready,
     Runs,
     Signal,
+    SubmissionEgress,
     SubmissionRecord,
     Submissions,
     SubmissionsQuery,
@@ -101,6 +102,10 @@ class Assay(SandboxCalls):
     def runs(self, id: str) -> Runs:
         """Returns how often the program of a submission ran, and the means of its runs."""
         return cast(Runs, self._get(f"/api/result/{quote(id, safe='')}/runs"))
+
+    def egress(self, id: str) -> SubmissionEgress:
+        """Returns what a submission with a network may reach, and what it has reached."""
+        return cast(SubmissionEgress, self._get(f"/api/result/{quote(id, safe='')}/egress"))
 
     def usage(self, id: str) -> Usage:
         """Returns the memory and CPU time of a submission that has ended, over the time of its run."""

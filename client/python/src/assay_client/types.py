@@ -1365,6 +1365,15 @@ class StatusMessage(TypedDict):
     status: Status
 
 
+class SubmissionEgress(TypedDict):
+    # Id of the submission
+    id: str
+    # What the program may reach over the network; "none" if it has none
+    network: NetworkPolicy
+    # What it has reached, or tried to; null if it has no network, until its run has ended, and if its machine was lost
+    egress: Egress | None
+
+
 class SubmissionRecord(TypedDict):
     """The current state of a submission. Values that are not known yet are null."""
 
@@ -1460,6 +1469,8 @@ class SubmitRequest(TypedDict):
     compiler_options: NotRequired[list[str]]
     # Whether stderr is merged into stdout, in the order of the writes
     stderr_to_stdout: NotRequired[bool]
+    # What the program may reach over the network, by default "none". It must be within what `GET /api/network` returns. Only with the profile `agent`, and not together with `files`, `entry`, `stderr_to_stdout`, `live_input` or several `runs`. GET /api/result/{id}/egress returns what the program has reached
+    network: NotRequired[NetworkPolicy]
 
 
 class Teardown(TypedDict):

@@ -83,6 +83,18 @@ export async function egress(trx: Transaction<Schema>): Promise<void> {
     .addColumn("egress", "text")
     .execute();
   await trx.schema
+    // What only submissions with a network have. The sandbox in which one runs has no row of its own.
+    .createTable("submission_networks")
+    .addColumn("submission_seq", "bigint", (c) => c.primaryKey().references("submissions.seq").onDelete("cascade"))
+    // JSON of the network policy that the request asked for.
+    .addColumn("network", "text", (c) => c.notNull())
+    // The bytes that workers have leased of its budgets, and not given back.
+    .addColumn("leased_up", "bigint", (c) => c.notNull().defaultTo(0))
+    .addColumn("leased_down", "bigint", (c) => c.notNull().defaultTo(0))
+    // JSON of what its run reached over the network (EgressRecord), which can have 2 MiB.
+    .addColumn("egress", "text")
+    .execute();
+  await trx.schema
     .alterTable("links")
     // 1 if the sandboxes of the process can have a network.
     .addColumn("network", "integer", (c) => c.notNull().defaultTo(0))
