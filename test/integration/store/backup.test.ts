@@ -80,9 +80,9 @@ async function addSandbox(store: Store, key: { readonly keyId: string; readonly 
   const hosts = [{ name: "a.example.org", ...sums }];
   await store.egress.addHosts({ accountId, projectId: null, hosts });
   const totals = { policy_version: 1, bytes_up: 3, bytes_down: 0, budget_left: { up: 0, down: 0 }, denied: 0 };
-  const record = { ...totals, dns: { answered: 1, refused: 0 } };
-  const unattributed = { ...record, connections: [], more: [], refused_names: [], source: "sandbox" } as const;
-  const egress = { ...record, hosts, unattributed: { ...unattributed, connections: [], more: [], refused_names: [] } };
+  const record = { ...totals, dns: { answered: 1, refused: 0 }, complete: true };
+  const lists = { connections: [], more: [], refused_names: [] };
+  const egress = { ...record, hosts, unattributed: { ...record, ...lists, source: "sandbox" as const } };
   await store.sandboxes.end(sandbox.id, "w", { reason: "client", endedAtMs: 5, evidence: null, usage, egress });
 }
 
