@@ -157,6 +157,7 @@ export class FileClient implements SandboxFiles {
     const asked = this.#path(path);
     const { mode, ifMatch = "", ifNoneMatch = "", createParents = false } = options;
     if (ifMatch !== "" && ifMatch !== "*" && !ETAG.test(ifMatch)) throw new FileError("changed", display(asked));
+    let hasBegun = false;
     const request = async (dialogue: Dialogue) => {
       await dialogue.send("write", [
         u32(mode === undefined ? NO_MODE : mode & 0o777),
@@ -167,6 +168,7 @@ export class FileClient implements SandboxFiles {
         asked,
       ]);
       await expect(dialogue, "go");
+      hasBegun = true;
       return readInfo(dialogue, await this.#upload(dialogue, body, "info"), asked);
     };
     await this.#cleaned;
@@ -174,7 +176,7 @@ export class FileClient implements SandboxFiles {
     try {
       return await this.#ask(asked, request);
     } catch (error) {
-      if (error instanceof FileProgramStopped) this.#cutOff.add(asked.slice(0, asked.lastIndexOf("/") + 1));
+      if (hasBegun && error instanceof FileProgramStopped) this.#cutOff.add(asked.slice(0, asked.lastIndexOf("/") + 1));
       throw error;
     } finally {
       if (--this.#uploads === 0 && this.#cutOff.size > 0) await this.#clean();

@@ -51,7 +51,9 @@ export function NetworkPage() {
           <Reached owner={owner} search={search} onFilter={filter} />
         </div>
       ) : (
-        <EmptyState title="You have no account" />
+        <EmptyState title="You have no account">
+          An administrator can add you to one (<a href="/docs/dashboard">documentation</a>).
+        </EmptyState>
       )}
     </Page>
   );

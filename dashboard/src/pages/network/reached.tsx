@@ -162,7 +162,11 @@ function HostList({ owner, search: { day, decision, project }, period, days, onF
         {(pages) => {
           const rows = pages.flatMap(({ hosts }) => hosts);
           if (rows.length === 0)
-            return <EmptyState title={day === undefined && decision === undefined ? "No hosts" : "No host matches"} />;
+            return (
+              <EmptyState title={day === undefined && decision === undefined ? "No hosts" : "No host matches"}>
+                Sandboxes with a network appear here (<a href="/docs/sandboxes#network">documentation</a>).
+              </EmptyState>
+            );
           return (
             <DataTable
               caption="Hosts by day"
