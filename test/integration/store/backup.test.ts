@@ -86,6 +86,28 @@ async function addSandbox(store: Store, key: { readonly keyId: string; readonly 
   await store.sandboxes.end(sandbox.id, "w", { reason: "client", endedAtMs: 5, evidence: null, usage, egress });
 }
 
+/** A submission with a network that has ended. */
+async function addNetworked(store: Store, key: { readonly keyId: string; readonly accountId: string }): Promise<void> {
+  const network = parseNetworkPolicy({ allow: [{ host: "a.example.org", ports: [443] }] });
+  const added = await enqueue(store, key, { profile: "agent", network });
+  assert.ok("submission" in added);
+  const [claim] = await store.submissions.claim("w", 1_000, 1, 0, [], true);
+  await store.submissions.storeEgress(added.submission.id, {
+    policy_version: 1,
+    bytes_up: 1,
+    bytes_down: 2,
+    budget_left: { up: 3, down: 4 },
+    connections: [],
+    more: [],
+    denied: 0,
+    refused_names: [{ name: "nul \0 and \u{1f600}", queries: 1 }],
+    dns: { answered: 0, refused: 1 },
+    complete: true,
+    source: "sandbox",
+  });
+  assert.ok(await store.submissions.finish(claim?.lease as Lease, DONE, null));
+}
+
 /** Fills every table, with non-text bytes, a rotated key, and work in every state. */
 async function fill(store: Store): Promise<{ readonly account: string; readonly running: string }> {
   const project = await addProject(store, "shop");
@@ -130,6 +152,7 @@ async function fill(store: Store): Promise<{ readonly account: string; readonly 
   const versionSeq = await store.judgements.putVersion(newVersion(accountId, ["1"]), async () => {});
   const about = { title: "Sum", tests: 1, bytes: 2, cpuSecs: 0.5, memoryBytes: null };
   await store.problems.put({ accountId, name: "sum", versionSeq, ...about }, null, ACTOR);
+  await addNetworked(store, project.key);
   await addSandbox(store, project.key);
   const running = await submit(store, project);
   await store.submissions.claim("w", 1_000);
