@@ -96,6 +96,20 @@ export async function serveWith(
   return { ...started, port: Number(port) };
 }
 
+/** Starts `serve` on an address, such as `unix:/PATH`, by a command that becomes it, and waits until it listens. */
+export async function serveOn(
+  address: string,
+  within: readonly string[],
+  env: NodeJS.ProcessEnv,
+  t: Pick<TestContext, "after">,
+  data: string,
+  args: readonly string[],
+): Promise<Started> {
+  const started = start(env, t, within, MAIN, "serve", "--data", data, "--listen", address, ...args);
+  await says(started, /"msg":"listening"/);
+  return started;
+}
+
 /** Starts `worker` and waits until it has proven its languages. */
 export function worker(t: TestContext, data: string, ...args: string[]): Promise<Started> {
   return workerWithin([], t, data, ...args);
@@ -115,7 +129,7 @@ export async function workerWithin(
 
 function start(
   env: NodeJS.ProcessEnv,
-  t: TestContext,
+  t: Pick<TestContext, "after">,
   within: readonly string[],
   main: string,
   ...args: string[]

@@ -3,6 +3,7 @@
 export const TYPES = {
   A: 1,
   NS: 2,
+  CNAME: 5,
   SOA: 6,
   PTR: 12,
   MX: 15,

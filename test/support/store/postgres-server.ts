@@ -28,7 +28,7 @@ const NOBODY = 65_534;
 const PASSWORD = "a password of the tests";
 const PATIENCE_MS = 30_000;
 /** An unpacked server includes the libraries that the machine lacks. */
-const LIBRARIES = {
+export const LIBRARIES = {
   PATH: process.env.PATH,
   LC_ALL: "C",
   ...(SYSTEM !== "/" && { LD_LIBRARY_PATH: ["usr/lib", "lib"].map((one) => join(SYSTEM, one, TRIPLET)).join(":") }),
@@ -224,8 +224,8 @@ export class PostgresServer extends Databases {
   }
 }
 
-/** @throws if there is no server: the tests of the store must not pass by being skipped. */
-function newestPrograms(): string {
+/** The directory of the server's and client's programs. @throws if there is no server: the tests of the store must not pass by being skipped. */
+export function newestPrograms(): string {
   const versions = existsSync(PACKAGES) ? readdirSync(PACKAGES).filter((name) => /^\d+$/.test(name)) : [];
   const installed = versions.filter((version) => existsSync(join(PACKAGES, version, "bin/initdb")));
   const [newest] = installed.sort((a, b) => Number(b) - Number(a));
