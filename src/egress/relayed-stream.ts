@@ -4,6 +4,7 @@ import { isWildcard } from "../domain/egress/host.ts";
 import type { Denial } from "../domain/egress/outcomes.ts";
 import type { Decision, Destination } from "../domain/egress/policy.ts";
 import type { ByteBudget } from "./budget.ts";
+import { denialResponse, HTTP_PORT } from "./denial-response.ts";
 import type { Dialed } from "./dial.ts";
 import { type Flight, type FlightCheck, flightCheck } from "./first-flight.ts";
 import type { LoggedConnection } from "./log.ts";
@@ -57,8 +58,9 @@ export class RelayedStream {
   readonly #beforeConnection: Buffer[] = [];
   #up: Direction | null = null;
   #down: Direction | null = null;
-  /** Whether the relay has its answer, and whether a byte was forwarded. */
+  /** Whether the relay has its answer, whether the program has sent a byte, and whether a byte was forwarded. */
   #isAnswered = false;
+  #hasRead = false;
   #hasForwarded = false;
   #isOver = false;
   #firstEnd: ConnectionEnd | null = null;
@@ -99,7 +101,9 @@ export class RelayedStream {
   /** Refuses the connection, to which nothing was sent. @param delayMs how long the relay waits for the answer. */
   deny(reason: string, denial: Denial, delayMs = 0): void {
     this.#logged.deny(reason, denial);
-    this.#over(delayMs);
+    const hasWaited = this.#isAnswered && !this.#hasRead;
+    if (this.destination.port === HTTP_PORT && delayMs === 0 && !hasWaited) this.#explain(reason);
+    else this.#over(delayMs);
   }
 
   /** Ends the connection with a reset on both sides. */
@@ -126,6 +130,7 @@ export class RelayedStream {
 
   #fromProgram(chunk: Buffer): void {
     if (this.#isOver) return;
+    this.#hasRead = true;
     this.#activeMs = performance.now();
     this.#checked(this.#check ? this.#check.push(chunk) : { forward: chunk });
     if (!this.#isOver) this.#watchAwaited();
@@ -323,14 +328,41 @@ export class RelayedStream {
     else if (relay.closed && server?.closed) this.close(this.#firstEnd ?? "client");
   }
 
-  #over(delayMs: number): void {
-    if (this.#isOver) return;
+  /** Nothing more is forwarded. @returns whether that is new. */
+  #stop(): boolean {
+    if (this.#isOver) return false;
     this.#isOver = true;
     clearTimeout(this.#awaitTimer);
     this.#abort.abort();
     const server = this.#up?.to;
     if (server && !server.closed) server.resetAndDestroy();
     this.#host.ended(this);
+    return true;
+  }
+
+  /**
+   * Ends the connection with a response that says why, for a program that speaks HTTP. A program that sends nothing gets no response, because some clients
+   * take one that comes before their request for an error of the server.
+   */
+  #explain(reason: string): void {
+    const hasRequest = this.#hasRead;
+    if (!this.#stop()) return;
+    const relay = this.#relay;
+    if (relay.closed) return;
+    if (!this.#isAnswered) this.#answer();
+    const respond = () => relay.end(denialResponse(reason));
+    if (hasRequest) respond();
+    else relay.once("data", respond);
+    relay.resume();
+    const late = setTimeout(() => {
+      this.#host.reset(this.#streamId);
+      relay.destroy();
+    }, this.#host.heldMs);
+    relay.once("close", () => clearTimeout(late));
+  }
+
+  #over(delayMs: number): void {
+    if (!this.#stop()) return;
     const relay = this.#relay;
     relay.resume(); // to notice its end
     if (relay.closed) return;

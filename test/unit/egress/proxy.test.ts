@@ -111,12 +111,12 @@ test("an address counts by rules for networks only, and a name by its own rule",
   const named = await net.addressOf(NAME);
   for (const [address, port, reason] of [
     [named, 22, /^port 22 of api\.example\.com is not allowed by the policy of this sandbox$/],
-    ["127.0.0.1", 80, /^port 80 of 127\.0\.0\.1 is not allowed/],
+    ["127.0.0.1", 443, /^port 443 of 127\.0\.0\.1 is not allowed/],
     ["93.184.215.14", 22, /^93\.184\.215\.14 is not allowed/],
     ["2606:4700::1111", 443, /^2606:4700::1111 is not allowed/],
     ["::1", 22, /^::1 is not allowed/],
-    ["198.18.1.9", 80, /^198\.18\.1\.9 stands for no name in this sandbox$/],
-    ["fd00:a55a::1:100", 80, /^fd00:a55a::1:100 stands for no name in this sandbox$/],
+    ["198.18.1.9", 443, /^198\.18\.1\.9 stands for no name in this sandbox$/],
+    ["fd00:a55a::1:100", 443, /^fd00:a55a::1:100 stands for no name in this sandbox$/],
   ] as const) {
     const refused = await net.relay.open(address, port);
     assert.equal(refused.answer, 1, address);
@@ -163,6 +163,14 @@ test("a connection that fails is refused to the program, and says why", async (t
   assert.match(connection.reason ?? "", /^no connection to api\.example\.com: .*ECONNREFUSED/);
 });
 
+/** The response to a denied request. The program then ends the connection. */
+async function denialOf(stream: RelayedConnection): Promise<string> {
+  await new Promise((resolve) => stream.socket.once("end", resolve));
+  stream.socket.end();
+  assert.equal(await stream.ended, "closed");
+  return text(stream);
+}
+
 const request = (host: string) => `GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
 
 test("on port 80, nothing is connected or forwarded before the Host is checked", async (t) => {
@@ -172,11 +180,9 @@ test("on port 80, nothing is connected or forwarded before the Host is checked",
   const address = await net.addressOf(NAME);
   const wrong = await net.relay.open(address, 80);
   wrong.socket.write(request("evil.example.org"));
-  assert.equal(await wrong.ended, "reset");
-  assert.equal(
-    only(net).connection.reason,
-    `the connection to ${NAME} asks for evil.example.org in its HTTP header Host`,
-  );
+  const reason = `the connection to ${NAME} asks for evil.example.org in its HTTP header Host`;
+  assert.match(await denialOf(wrong), new RegExp(`^HTTP/1\\.1 403 .*\r\n\r\n${reason}\n$`, "s"));
+  assert.equal(only(net).connection.reason, reason);
   assert.equal(only(net).connection.decision, "denied");
   assert.deepEqual(net.resolved, [], "connected before the check");
   const later = await net.relay.open(address, 80);
@@ -187,6 +193,32 @@ test("on port 80, nothing is connected or forwarded before the Host is checked",
   assert.equal(Buffer.concat(got).toString(), request(NAME));
   const last = net.sandbox.record(null).connections.at(-1);
   assert.deepEqual([last?.decision, last?.ended, last?.bytes_up], ["allowed", "policy", request(NAME).length]);
+});
+
+test("on port 80, a denied request gets the reason, whatever denies it, and no budget is used", async (t) => {
+  const policy = {
+    allow: [
+      { host: NAME, ports: [80, 443] },
+      { host: "other.example.com", ports: [443] },
+    ],
+    bytes_down: 0,
+  };
+  const net = await network(t, policy, { addresses: () => ["10.0.0.7"], heldMs: 200 });
+  const other = await net.addressOf("other.example.com");
+  for (const [address, reason] of [
+    ["93.184.215.14", "93.184.215.14 is not allowed by the policy of this sandbox"],
+    [other, "port 80 of other.example.com is not allowed by the policy of this sandbox"],
+    [await net.addressOf(NAME), `only public addresses are allowed: ${NAME}, 10.0.0.7, is private`],
+  ] as const) {
+    const stream = await net.relay.open(address, 80);
+    assert.equal(stream.answer, 0);
+    stream.socket.write(request(NAME));
+    const response = await denialOf(stream);
+    assert.ok(response.startsWith("HTTP/1.1 403 Forbidden\r\n") && response.endsWith(`\r\n\r\n${reason}\n`), response);
+  }
+  const silent = await net.relay.open("93.184.215.14", 80);
+  assert.equal(await silent.ended, "reset");
+  assert.deepEqual([text(silent), net.sandbox.record(null).denied, net.sandbox.record(null).bytes_down], ["", 4, 0]);
 });
 
 test("a program may send parts without end, and wait between requests, but not within one", async (t) => {
@@ -286,7 +318,9 @@ test("a first message that drips in is cut off", async (t) => {
     return setInterval(() => socket.write(bytes.subarray(sent, ++sent % 10)), 10);
   });
   const silent = await net.relay.open(address, 443);
-  for (const stream of [...streams, silent]) assert.equal(await stream.ended, "reset");
+  const [http, tls] = streams;
+  assert.match(http ? await denialOf(http) : "", /^HTTP\/1\.1 403 /);
+  for (const stream of [tls, silent]) assert.equal(await stream?.ended, "reset");
   for (const drip of drips) clearInterval(drip);
   for (const { decision, reason } of net.sandbox.record(null).connections)
     assert.deepEqual([decision, reason], ["denied", "the program did not send a complete request in time"]);
