@@ -3,6 +3,7 @@ import { constants } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "ws";
 import type { Execution, ExecutionRequest } from "../../client/typescript/src/types.ts";
+import { notAllowed } from "../domain/egress/policy.ts";
 import { OperatorError } from "../domain/operator-error.ts";
 import { escaped } from "./answer.ts";
 import { answered, type Connection } from "./sandbox-connection.ts";
@@ -13,6 +14,8 @@ const [USUAL_ROWS, USUAL_COLS] = [24, 80];
 const USUAL_MODES = "\u001b[?1000;1002;1003;1004;1006;1049;2004l\u001b[?25h\u001b[0m";
 /** How long the service may take to close the connection after the end of an execution. */
 const CLOSE_MS = 5_000;
+/** The most reasons of the network policy that are printed. Programs choose the names in them. */
+const MAX_DENIED = 5;
 
 /** Executes a program, passes input, output and signals on. @returns the exit code of this process. */
 export async function runIn(connection: Connection, id: string, request: ExecutionRequest): Promise<number> {
@@ -28,7 +31,9 @@ export async function runIn(connection: Connection, id: string, request: Executi
     })().catch(() => {}); // the execution has ended, and takes no more
   }
   try {
-    return exitCodeOf(await attached.ended);
+    const code = exitCodeOf(await attached.ended);
+    if (code !== 0) await printDenied(connection, id, begun.number);
+    return code;
   } finally {
     process.stdin.destroy(); // otherwise, whoever holds the other end open would keep this process alive
   }
@@ -122,6 +127,20 @@ function attach({ url, key, ca }: Connection, id: string, number: number): Attac
       void opened.then(() => socket.send(JSON.stringify(message), () => {})).catch(() => {});
     },
   };
+}
+
+/** Says what the policy of the network has denied, because the program itself has only seen an error of the network. */
+async function printDenied({ client }: Connection, id: string, number: number): Promise<void> {
+  const { egress } = await answered(client.execution(id, number));
+  if (egress === null) return;
+  const names = egress.refused_names.map(({ name }) => notAllowed(name));
+  const denied = egress.connections.flatMap(({ decision, reason }) =>
+    decision === "denied" && reason ? [reason] : [],
+  );
+  const reasons = [...new Set([...names, ...denied])];
+  for (const reason of reasons.slice(0, MAX_DENIED)) process.stderr.write(`assay: ${escaped(reason)}\n`);
+  if (reasons.length > MAX_DENIED)
+    process.stderr.write(`assay: and ${reasons.length - MAX_DENIED} more in the record of execution ${number}\n`);
 }
 
 /** @throws OperatorError if the execution has no exit code, because the platform failed. */
