@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { parseNetworkBound } from "../../../src/domain/egress/bound.ts";
 import type { EgressHost } from "../../../src/domain/egress/egress-record.ts";
 import { MemorySandboxes } from "../../support/http/memory-sandboxes.ts";
-import { assertOnlyStatus } from "./browser.ts";
+import { assertOnlyStatus, screenshot } from "./browser.ts";
 import { inside } from "./inside.ts";
 import { DESK, looksGood, pageActions } from "./page-actions.ts";
 
@@ -57,7 +57,6 @@ async function looksGoodEverywhere(page: Page, what: string): Promise<void> {
   await page.setViewportSize(TABLET);
   const wide = Number(await page.evaluate("document.documentElement.scrollWidth - innerWidth"));
   assert.ok(wide <= 0, `${what} is ${wide} pixels too wide for a tablet`);
-  const { screenshot } = await import("./browser.ts");
   await screenshot(page, `${what}-tablet`, true);
   await page.setViewportSize(DESK);
 }
@@ -242,7 +241,8 @@ test("bounds are set and removed with a form, which shows what is refused at its
 
   await t.test("a member sets that of a project within it, and sees the entry in the audit trail", async () => {
     await become(club.ada.person);
-    await go(`/network?project=${projectId}`);
+    await go(`/projects/${projectId}`);
+    await page.getByRole("link", { name: "what they may reach" }).click();
     await page.getByText("has no bound of its own, so that of the account club holds").waitFor();
     await button("Set a bound").click();
     assert.equal(await dialog.getByLabel("Host or network of rule 1").inputValue(), "*.example.org");

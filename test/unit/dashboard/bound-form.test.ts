@@ -25,6 +25,13 @@ const BOUND = { policy: POLICY, bytes_up_per_day: 2 ** 40, bytes_down_per_day: n
 test("bytes are written exactly, and read in the units that people write", () => {
   for (const bytes of [0, 1, 1_000, 1_023, 1_024, 1_536, 2 ** 20, 3 * 2 ** 30, 2 ** 44, 2 ** 50])
     assert.equal(bytesIn(bytesText(bytes)), bytes, bytesText(bytes));
+  assert.deepEqual([1_000, 1_536, 2 ** 20, 3 * 2 ** 30, 2 ** 50].map(bytesText), [
+    "1000 B",
+    "1536 B",
+    "1 MiB",
+    "3 GiB",
+    "1024 TiB",
+  ]);
   for (const [text, bytes] of [
     ["1000", 1_000],
     ["1000 B", 1_000],

@@ -1,7 +1,7 @@
 import { Button, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import type { Project } from "../../../../src/http/dashboard/api/projects.ts";
 import { isNotFound, mutations, queries } from "../../client/api.ts";
 import { UsageOverTime } from "../../components/charts/usage-over-time.tsx";
@@ -42,6 +42,7 @@ function ProjectView({ project }: { project: Project }) {
   const [key, newKey] = useDisclosure();
   const [endpoint, newEndpoint] = useDisclosure();
   const open = project.archivedAt === null;
+  const { data: session } = useQuery(queries.session());
   return (
     <Page
       title={project.name}
@@ -64,6 +65,16 @@ function ProjectView({ project }: { project: Project }) {
             </StatusBadge>,
           ],
           ["Account", project.account.name],
+          ...(session?.hasSandboxes
+            ? [
+                [
+                  "Network of sandboxes",
+                  <Link key="network" to="/network" search={{ account: project.account.id, project: project.id }}>
+                    what they may reach
+                  </Link>,
+                ] as const,
+              ]
+            : []),
           ["Created", <Timestamp key="made" at={project.createdAt} />],
           ["Id", <Copyable key="id" text={project.id} what="id of the project" />],
         ]}
