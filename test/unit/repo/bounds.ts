@@ -331,6 +331,37 @@ export const SANDBOX_BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/system/files/in-sandbox.test.ts",
     "test/system/launcher/sandbox-files.test.ts",
   ],
+  "a tunnel over DNS: data in names, in any type of record, by any server, over UDP or TCP": [
+    "test/system/egress/attacks.test.ts",
+    "test/unit/egress/dns.test.ts",
+    "test/unit/egress/names.test.ts",
+  ],
+  "another server name in TLS, or another `Host`, than that of the connection": [
+    "test/system/egress/attacks.test.ts",
+    "test/unit/egress/first-flight.test.ts",
+  ],
+  "an address in place of a name, in any notation": ["test/system/egress/attacks.test.ts"],
+  "an address that is private, local, reserved, of the metadata service of a cloud or of the machine itself; NAT64, 6to4 and other forms that contain one; a name that has one, also among others, behind aliases, or only at the second query; a redirect":
+    ["test/system/egress/attacks.test.ts", "test/unit/egress/dial.test.ts"],
+  "another port; `CONNECT`, SOCKS": ["test/system/egress/attacks.test.ts"],
+  "QUIC, other datagrams, ICMP, raw sockets, SCTP": ["test/system/egress/attacks.test.ts"],
+  "more bytes than the budget, by many connections at once, by several sandboxes of an account on several machines, or by a crash of the service":
+    [
+      "test/system/egress/attacks.test.ts",
+      "test/system/egress/shared-budget.test.ts",
+      "test/unit/egress/budget.test.ts",
+    ],
+  "floods of connections, queries and log entries; connections on which nothing comes": [
+    "test/system/egress/attacks.test.ts",
+    "test/unit/egress/proxy.test.ts",
+    "test/unit/egress/log.test.ts",
+  ],
+  "listening on the ports and addresses of the policy, or signals to the relay": ["test/system/egress/attacks.test.ts"],
+  "killing the proxy, the relay or the service at any moment": [
+    "test/system/egress/attacks.test.ts",
+    "test/system/sandboxes/egress.test.ts",
+  ],
+  "a policy with a mistake": ["test/system/egress/attacks.test.ts"],
   "connections that have not proven their key": ["test/integration/link/bounds.test.ts"],
   "calls of one link at the same time": ["test/integration/link/bounds.test.ts"],
   "bytes of one call that wait for their reader": ["test/integration/link/flow.test.ts"],

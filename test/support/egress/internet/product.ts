@@ -250,6 +250,15 @@ export class EgressProduct {
   }
 }
 
+/** What `after` gets runs after the test in reverse order, whereas the runner would begin with what was first. */
+export function inReverse(t: Pick<TestContext, "after">): Pick<TestContext, "after"> {
+  const work: (() => unknown)[] = [];
+  t.after(async () => {
+    for (const end of work) await end();
+  });
+  return { after: (end) => void work.unshift(end as () => unknown) };
+}
+
 /** One product for all tests of a file. @param prepare runs before the first test: hooks of a file would run at the same time. */
 export function useEgressProduct(
   options: EgressProductOptions = {},
