@@ -19,7 +19,7 @@ import { REGISTRY_HOSTS, registryFiles } from "./registries.ts";
 
 /*
  * Programs that know nothing of Assay, in sandboxes whose policy allows what they do, or does not. pip, npm, git and curl are those of the image, as are the
- * libraries of Java, Python and Node. The image has no psql: that of this machine is copied into the sandbox, with its libraries.
+ * libraries of Go, Java, Python and Node. The image has no psql: that of this machine is copied into the sandbox, with its libraries.
  */
 
 const product = useEgressProduct({ sandboxes: 4 }, async (started) => {
@@ -51,6 +51,14 @@ interface Client {
   readonly says: RegExp;
 }
 
+const GO = `package main
+import ("fmt"; "io"; "net/http"; "os")
+func main() {
+	response, err := http.Get("https://api.example.com/go")
+	if err != nil { fmt.Fprintln(os.Stderr, err); os.Exit(1) }
+	body, _ := io.ReadAll(response.Body)
+	fmt.Print(string(body))
+}`;
 const JAVA = `import java.net.URI;
 import java.net.http.*;
 public class Main {
@@ -111,6 +119,12 @@ const CLIENTS: Readonly<Record<string, Client>> = {
     writes: /^42\n$/,
     name: "db.example.com",
     says: /could not translate host name "db\.example\.com" to address/,
+  },
+  "net/http of Go": {
+    run: (sandbox, options) => sandbox.code("go", GO, options),
+    writes: /^GET api\.example\.com\/go 0 bytes\n$/,
+    name: API,
+    says: /lookup api\.example\.com.*no such host/,
   },
   "HttpClient of Java": {
     run: (sandbox, options) => sandbox.code("java", JAVA, options),
