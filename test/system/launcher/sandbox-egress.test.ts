@@ -445,7 +445,9 @@ s = socket.create_connection(("198.18.0.7", 443), 60); count = 0
 print("open", flush=True)
 while True:
     s.sendall(b"x" * 1000); got = 0
-    while got < 1000: got += len(s.recv(1000 - got))
+    while got < 1000:
+        part = s.recv(1000 - got); got += len(part)
+        if not part: raise SystemExit(1)
     count += 1
     if count % 100 == 0: print("more", flush=True)`),
       ),
