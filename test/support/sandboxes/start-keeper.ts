@@ -46,7 +46,11 @@ export async function startKeeper(settings: KeeperSettings): Promise<KeeperProce
     if (hasEnded(child)) return Promise.reject(new Error("the process has ended"));
     const one = Promise.withResolvers<unknown>();
     waiting.set(++last, one);
-    child.send({ call: last, name, args });
+    const call = last;
+    // The process can be killed at any moment, also before it has read this.
+    child.send({ call, name, args }, (error) => {
+      if (error) one.reject(error);
+    });
     return one.promise;
   };
   const calls = Object.fromEntries(NAMES.map((name) => [name, (...args: unknown[]) => ask(name, args)]));

@@ -15,6 +15,8 @@ const KILLS = Number(process.env.ASSAY_TEST_SANDBOX_KILLS ?? 10);
 const SANDBOXES = 3;
 const CLIENTS = 4;
 const MIB = 1_048_576;
+/** So many of the last executions of a sandbox are stored for sure, also after its end. Those that ended first are deleted, which need not be the lowest numbers. */
+const STORED = 400;
 
 let launcher: Launcher;
 before(async () => {
@@ -117,9 +119,11 @@ async function storm(services: Services, kills: readonly (() => Promise<void>)[]
     if (ran !== null) lines.set(id, ran.split("\n"));
     else assert.equal((await service.state(id)).state, "ended");
   }
-  for (const id of sandboxes) assert.equal(await service.end(id), "client");
   const verdicts: Record<string, number> = {};
+  const highest = new Map<string, number>();
+  for (const { id, number } of accepted) highest.set(id, Math.max(highest.get(id) ?? 0, number));
   for (const { id, number, line } of accepted) {
+    if ((highest.get(id) ?? 0) - number >= STORED) continue;
     const { verdict, message } = await service.outcome(id, number);
     assert.ok(verdict, `${id} ${number} has no outcome`);
     assert.ok(["AC", "IE", "SIG"].includes(verdict), `${verdict}: ${message}`);
@@ -129,6 +133,7 @@ async function storm(services: Services, kills: readonly (() => Promise<void>)[]
     assert.ok(found <= 1, `${line} ran ${found} times`);
     if (verdict === "AC") assert.equal(found, 1, `${line} is ${verdict} and did not run`);
   }
+  for (const id of lines.keys()) assert.equal(await service.end(id), "client"); // which deletes more of the executions
   assert.ok(accepted.length > KILLS, `${accepted.length} executions`);
   assert.ok((verdicts.AC ?? 0) > 0, JSON.stringify(verdicts));
   for (const id of all) assert.equal((await service.state(id)).state, "ended");
