@@ -41,6 +41,7 @@ export function benchCommand(): Command {
     .addOption(new Option("--launcher-socket <path>").hideHelp().makeOptionMandatory())
     .addOption(new Option("--sandboxes <number>").argParser(wholeNumber).hideHelp().default(0))
     .addOption(new Option("--sandbox-memory <bytes>").argParser(Number).hideHelp().default(0))
+    .addOption(new Option("--egress-directory <directory>").hideHelp())
     .hook("preAction", endTogether)
     .action(bench)
     .addCommand(serviceCommand())
@@ -118,6 +119,7 @@ interface SandboxesFlags extends BenchFlags {
   readonly idle?: number;
   readonly sandboxes: number;
   readonly sandboxMemory: number;
+  readonly egressDirectory?: string;
 }
 
 /** `assay bench sandboxes`: what a client of sandboxes waits for, next to the targets; bench/README.md explains the rows. */

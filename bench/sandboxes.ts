@@ -5,11 +5,14 @@ import { makeDatabase } from "./load/database.ts";
 import { makeKeys, makePlace, realSandbox, startServing, userOf } from "./load/serving.ts";
 import { table } from "./row.ts";
 import { Agent } from "./sandboxes/agent.ts";
+import { type NetworkTarget, policyFor, startNetworkTarget } from "./sandboxes/network.ts";
 import { ROWS } from "./sandboxes/rows.ts";
 
 export interface SandboxesOptions {
   readonly launcherSocket: string;
   readonly image: string;
+  /** The directory of the launcher's option --egress; without it, sandboxes have no network. */
+  readonly egressDirectory?: string;
   /** The directory in which go-judge is built. It is kept for the next measurement. */
   readonly built: string;
   /** A PostgreSQL server; SQLite if undefined. */
@@ -51,6 +54,8 @@ export interface Bench extends Pick<SandboxesOptions, "quick" | "tell" | "capaci
   readonly launcherPid: number;
   /** The directory of the service, for programs that are measured next to it. */
   readonly directory: string;
+  /** What the sandboxes of `agent` may reach; null: they have no network. */
+  readonly network: NetworkTarget | null;
   /** `few` with --quick, otherwise `many`. */
   readonly times: (many: number, few: number) => number;
 }
@@ -73,17 +78,25 @@ export async function measureSandboxes(options: SandboxesOptions): Promise<Sandb
   const place = makePlace(dirname(launcherSocket), userOf(launcherSocket));
   const there = await makeDatabase(database, place.directory);
   const rows: SandboxRow[] = [];
+  const network = await startNetworkTarget(options.egressDirectory);
   try {
     const sandboxMemoryBytes = capacity.memoryBytes;
     const allowance = { ...ALLOWANCE, sandboxMemoryBytes };
     const keys = [
-      await makeKeys(there, 1, "agents", { profiles: ["agent", "judge"], allowance }),
+      await makeKeys(there, 1, "agents", {
+        profiles: ["agent", "judge"],
+        allowance,
+        network: network && policyFor(network),
+      }),
       await makeKeys(there, 1, "other", { profiles: ["agent", "judge"], allowance }),
     ];
     place.own();
     const env = {
       ASSAY_SANDBOXES: String(capacity.sandboxes),
       ASSAY_SANDBOX_MEMORY: String(sandboxMemoryBytes),
+      ...(network
+        ? { ASSAY_EGRESS_DIRECTORY: network.directory, ASSAY_EGRESS_PRIVATE: `${network.address}/32` }
+        : { ASSAY_EGRESS: "no" }),
     };
     const launcher = realSandbox(launcherSocket, availableParallelism());
     const serving = await startServing(place, there, launcher, env);
@@ -92,7 +105,7 @@ export async function measureSandboxes(options: SandboxesOptions): Promise<Sandb
       const [agent, other] = agents as [Agent, Agent];
       const bench: Bench = {
         ...options,
-        ...{ agent, other, servicePid: serving.pid, launcherPid: launcher.pid, directory: place.directory },
+        ...{ agent, other, servicePid: serving.pid, launcherPid: launcher.pid, directory: place.directory, network },
         times: (many, few) => (quick ? few : many),
       };
       for (const [name, measure] of Object.entries(ROWS)) {
@@ -112,6 +125,7 @@ export async function measureSandboxes(options: SandboxesOptions): Promise<Sandb
       await serving.stop();
     }
   } finally {
+    network?.stop();
     await there.drop();
     place.remove();
   }

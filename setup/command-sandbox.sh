@@ -17,6 +17,8 @@ bench)
   sandboxes)
     sandboxes=4096
     ASSAY_SANDBOX_MEMORY=$((sandboxes * 67108864))
+    use_egress "$instance_dir"
+    [ -z "$egress_directory" ] || chown "$((uid_base + 9999)):$((uid_base + 9999))" -- "$egress_directory"
     ;;
   esac
   use_launcher $((uid_base + 9999)) "$(slots_for "$(nproc)")"
@@ -28,6 +30,7 @@ doctor | bench) set -- --launcher "$launcher.delegated" --image "$image" --insta
 esac
 [ "$command" != doctor ] || set -- --image-bytes "$(image_bytes)" "$@"
 [ "$sandboxes" -eq 0 ] || set -- --sandboxes "$sandboxes" --sandbox-memory "$ASSAY_SANDBOX_MEMORY" "$@"
+[ -z "$egress_directory" ] || set -- --egress-directory "$egress_directory" "$@"
 case $command in run | judge | problems | bench) set -- --launcher-socket "$socket" "$@" ;; esac
 run_as_root "$command" --data "$data" "$@"
 exit "$processes_status"

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createAccount } from "../../src/admin/accounts.ts";
 import { createKey } from "../../src/admin/keys.ts";
+import { setNetwork } from "../../src/admin/network.ts";
 import { setTier } from "../../src/admin/tiers.ts";
 import type { ProfileName } from "../../src/domain/limits.ts";
 import type { SandboxAllowance } from "../../src/domain/sandboxes/allowance.ts";
@@ -152,7 +153,7 @@ export async function startServing(
 
 let services = 0;
 
-/** Creates keys by the normal administration, in one account. @param allowance of a tier of its own, for sandboxes. */
+/** Creates keys by the normal administration, in one account. @param allowance of a tier of its own, for sandboxes. @param network the policy of its bound. */
 export async function makeKeys(
   there: BenchDatabase,
   amount: number,
@@ -160,7 +161,12 @@ export async function makeKeys(
   {
     profiles = ["judge"],
     allowance,
-  }: { readonly profiles?: readonly ProfileName[]; readonly allowance?: SandboxAllowance } = {},
+    network = null,
+  }: {
+    readonly profiles?: readonly ProfileName[];
+    readonly allowance?: SandboxAllowance;
+    readonly network?: object | null;
+  } = {},
 ): Promise<string[]> {
   const store = await openStore({ database: there.database });
   try {
@@ -168,6 +174,7 @@ export async function makeKeys(
       const tier = `bench-${account}`;
       await setTier(store, { name: tier, ...LIMITS, ...allowance }, "bench");
       await createAccount(store, { name: account, tier }, "bench");
+      if (network) await setNetwork(store, { account }, { policy: network }, "bench");
     }
     const keys: string[] = [];
     for (let at = 0; at < amount; at++) {

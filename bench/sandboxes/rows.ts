@@ -9,6 +9,7 @@ import { admittedSandboxes, unmeasured } from "../sandboxes.ts";
 import { timed } from "../service.ts";
 import { Agent } from "./agent.ts";
 import { Counts, growth } from "./counts.ts";
+import { networks } from "./network.ts";
 import { goJudgeTimes, podmanTimes } from "./peer.ts";
 
 type Measure = (bench: Bench) => Promise<SandboxRow[]>;
@@ -36,6 +37,7 @@ export const ROWS: Readonly<Record<string, Measure>> = {
   snapshot: snapshots,
   idle,
   hundred: manyAtOnce,
+  network: networks,
   leaks,
 };
 
