@@ -24,6 +24,8 @@ export interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
   readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly const?: unknown;
 }
 
 export interface Endpoint {
@@ -109,11 +111,20 @@ function valid(name: string, schema: Schema, known: Known): fc.Arbitrary<string>
 }
 
 function validMember(name: string, schema: Schema, known: Known): fc.Arbitrary<unknown> {
+  if (schema.anyOf) return whole(schema, known);
   if (schema.type === "boolean") return fc.boolean();
   if (schema.items?.properties) return fc.array(object(schema.items, known), { maxLength: 3 });
   if (schema.type === "array") return fc.array(fc.string({ maxLength: 20 }), { maxLength: 3 });
   if (schema.type === "object") return fc.dictionary(fc.constantFrom("a", "b/c", ".d"), fc.string({ maxLength: 20 }));
   return valid(name, schema, known);
+}
+
+/** A whole body, or a member that can be of several forms. */
+function whole(schema: Schema, known: Known): fc.Arbitrary<unknown> {
+  if (schema.anyOf) return fc.oneof(...schema.anyOf.map((one) => whole(one, known)));
+  if (schema.const !== undefined) return fc.constant(schema.const);
+  if (schema.items?.properties) return fc.array(object(schema.items, known), { maxLength: 3 });
+  return schema.properties ? object(schema, known) : validMember("", schema, known);
 }
 
 function object(schema: Schema, known: Known): fc.Arbitrary<unknown> {
@@ -171,7 +182,7 @@ const TOO_LARGE = Buffer.alloc(4_400_000, "x");
 
 function body(schema: Schema | undefined, known: Known): fc.Arbitrary<Buffer | null> {
   if (!schema) return fc.constantFrom(null, null, null, null, Buffer.from("{}"), Buffer.from("x"));
-  const value = schema.items ? fc.array(object(schema.items, known), { maxLength: 3 }) : object(schema, known);
+  const value = whole(schema, known);
   const json = value.map((value) => Buffer.from(JSON.stringify(value) ?? ""));
   return fc.oneof(
     { weight: 14, arbitrary: json },
