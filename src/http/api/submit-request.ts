@@ -278,12 +278,15 @@ export function invalidPart(found: z.core.$ZodIssue | undefined, whole = "the bo
   return clientError("invalidRequest", [where, issue?.message.slice(0, MAX_MESSAGE) ?? "is not valid"]);
 }
 
-/** Of a value that must be one of several things, the fault in the one that it resembles most: the fault is deepest in that. */
+/** The fault of a value that must be one of several things: the one of the form that it resembles most, which has the fewest faults, all of them in its parts. */
 function deepest(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code !== "invalid_union") return issue;
-  const first = issue.errors.flatMap(([one]) => (one ? [one] : [])).map(deepest);
-  const best = first.toSorted((a, b) => b.path.length - a.path.length)[0];
-  return best && best.path.length > 0 ? { ...best, path: [...issue.path, ...best.path] } : issue;
+  const forms = issue.errors
+    .map((faults) => faults.map(deepest))
+    .filter((faults) => faults.length > 0 && faults.every(({ path }) => path.length > 0))
+    .toSorted((a, b) => a.length - b.length);
+  const [best] = forms[0] ?? [];
+  return best ? { ...best, path: [...issue.path, ...best.path] } : issue;
 }
 
 /** Rejects the name `__proto__` in `files` and `env`: zod would leave it out of its result without an error. */

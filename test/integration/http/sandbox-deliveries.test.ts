@@ -134,7 +134,7 @@ onEachDatabase((open) => {
       assert.equal((await send({ method: "POST", path, body: { shell: "echo" } })).status, 200);
       const completed = await message(`${byClient}.1`);
       assert.deepEqual([completed.type, completed.data.result.verdict], ["execution.completed", "AC"]);
-      const { output: _, ...rest } = (await send({ path: `${path}/1` })).json;
+      const { output: _output, egress: _egress, ...rest } = (await send({ path: `${path}/1` })).json;
       assert.deepEqual(completed.data, rest);
       assert.equal((await send({ method: "DELETE", path: `/api/sandboxes/${byClient}` })).status, 200);
       assert.deepEqual(await ended(byClient, "client"), await record(byClient));
