@@ -106,7 +106,7 @@ export async function networks({ agent, times, network: target, servicePid }: Be
   const sandbox = await agent.create(bodies[1]);
   const before = cpuOf([servicePid]).ownMs;
   const argv = ["node", "-e", CLIENT, ...args];
-  const ours = JSON.parse(await agent.execute(sandbox, { argv, limits: { wall_secs: 300 } })) as Measured;
+  const ours = JSON.parse(await agent.execute(sandbox, { argv })) as Measured;
   const cpuSeconds = (cpuOf([servicePid]).ownMs - before) / 1_000;
 
   const rate = (ms: number) => bytes / 1e6 / (ms / 1_000);
