@@ -59,5 +59,6 @@ export function setSandboxGauges(
     prometheus.set("sandboxDisks", { kind }, counts[kind].diskBytes);
   }
   prometheus.set("sandboxConnections", {}, counts.held.connections);
-  if (counts.egress) prometheus.set("egressOpen", {}, counts.egress.open);
+  // Without networks, nothing is open.
+  prometheus.set("egressOpen", {}, counts.egress?.open ?? 0);
 }

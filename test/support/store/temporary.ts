@@ -178,6 +178,7 @@ export async function enqueue(
     profile: options.profile ?? "judge",
     code: options.code ?? "print(1)",
     stdin: options.stdin ?? "",
+    ...(options.options && { options: options.options }),
     ...(options.network && { network: options.network }),
   };
   const submission = newSubmission(

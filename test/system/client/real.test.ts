@@ -68,6 +68,7 @@ for (const [name, { call: callWith, verify }] of Object.entries(CLIENTS)) {
     assert.deepEqual([record.status, record.result.verdict], ["completed", "AC"]);
     assert.equal(record.evidence.teardown.cleanup_verified, true);
     assert.deepEqual(await call("result", [record.id]), record);
+    assert.deepEqual(await call("egress", [record.id]), { id: record.id, network: "none", egress: null });
     assert.equal(
       (await call("stdout", [record.id])).base64,
       Buffer.from([...Buffer.from("hello "), 0xff]).toString("base64"),

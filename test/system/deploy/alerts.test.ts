@@ -259,10 +259,6 @@ const CASES: Readonly<Record<string, readonly [fires: Series, quiet: Series]>> =
       [`assay_sandboxes_ended_total{${JOB},reason="failed"}`]: rising(1),
     },
   ],
-  AssayExecutionsInternalErrors: [
-    { [`${EXECUTED}{${JOB},verdict="IE"}`]: rising(2), [`${EXECUTED}{${JOB},verdict="AC"}`]: rising(98) },
-    { [`${EXECUTED}{${JOB},verdict="IE"}`]: rising(1), [`${EXECUTED}{${JOB},verdict="RE"}`]: rising(300) },
-  ],
   AssayEgressRestarted: [
     { [`assay_egress_restarts_total{${JOB}}`]: "0x55 1x90" },
     { [`assay_egress_restarts_total{${JOB}}`]: steady(1) },
@@ -277,6 +273,10 @@ const CASES: Readonly<Record<string, readonly [fires: Series, quiet: Series]>> =
       [`assay_egress_connections_total{${JOB},outcome="denied_address"}`]: "0x55 3x90",
       [`assay_egress_connections_total{${JOB},outcome="denied_policy"}`]: rising(100),
     },
+  ],
+  AssayExecutionsInternalErrors: [
+    { [`${EXECUTED}{${JOB},verdict="IE"}`]: rising(2), [`${EXECUTED}{${JOB},verdict="AC"}`]: rising(98) },
+    { [`${EXECUTED}{${JOB},verdict="IE"}`]: rising(1), [`${EXECUTED}{${JOB},verdict="RE"}`]: rising(300) },
   ],
   AssaySandboxesSlow: [
     { [`${CREATED}"5"}`]: rising(90), [`${CREATED}"10"}`]: rising(100), [`${CREATED}"+Inf"}`]: rising(100) },
