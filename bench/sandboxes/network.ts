@@ -10,8 +10,8 @@ import { unmeasured } from "../sandboxes.ts";
 import { timed } from "../service.ts";
 
 const MIB = 1_048_576;
-/** More than a policy may say a minute would wait. */
-const MOST_CONNECTIONS = 500;
+/** The record of the execution has all of them, and the client of the benchmark reads no long records. */
+const MOST_CONNECTIONS = 60;
 
 /** A server that sandboxes may reach: one on an address of this machine, which the service's `ASSAY_EGRESS_PRIVATE` has to name. */
 export interface NetworkTarget {
@@ -39,7 +39,7 @@ export function policyFor({ address, port }: NetworkTarget) {
 
 /**
  * The client, which runs in a sandbox, and for the floor without one. Its arguments are an address, an allowed port, one that is refused, how many connections
- * it makes to each of them, and the bytes that it then downloads. It prints milliseconds as JSON.
+ * it makes to each of them, and the bytes that it then downloads. It prints milliseconds as JSON, of the connections the median and the 99th percentile.
  */
 const CLIENT = `
 const { connect } = require("node:net");
@@ -67,17 +67,19 @@ const download = () => new Promise((resolve, reject) => {
   socket.once("close", () => (left === 0 ? resolve(performance.now() - begin) : reject(new Error(left + " bytes are missing"))));
 });
 (async () => {
-  const measured = { firstByte: [], refusal: [], download: 0 };
-  for (let at = 0; at < times; at++) measured.firstByte.push(await firstByte());
-  for (let at = 0; at < times; at++) measured.refusal.push(await refusal());
-  measured.download = await download();
-  console.log(JSON.stringify(measured));
+  const spread = async (work) => {
+    const all = [];
+    for (let at = 0; at < times; at++) all.push(await work());
+    all.sort((a, b) => a - b);
+    return [0.5, 0.99].map((share) => all[Math.floor(share * (all.length - 1))]);
+  };
+  console.log(JSON.stringify({ firstByte: await spread(firstByte), refusal: await spread(refusal), download: await download() }));
 })();
 `;
 
 interface Measured {
-  readonly firstByte: readonly number[];
-  readonly refusal: readonly number[];
+  readonly firstByte: readonly [p50: number, p99: number];
+  readonly refusal: readonly [p50: number, p99: number];
   readonly download: number;
 }
 
@@ -110,9 +112,9 @@ export async function networks({ agent, times, network: target, servicePid }: Be
   const cpuSeconds = (cpuOf([servicePid]).ownMs - before) / 1_000;
 
   const rate = (ms: number) => bytes / 1e6 / (ms / 1_000);
-  const [median, p99] = [quantile(ours.firstByte, 0.5), quantile(ours.firstByte, 0.99)];
-  const bareByte = { value: quantile(floor.firstByte, 0.5), p99: quantile(floor.firstByte, 0.99) };
-  const [refused, refusedP99] = [quantile(ours.refusal, 0.5), quantile(ours.refusal, 0.99)];
+  const [median, p99] = ours.firstByte;
+  const bareByte = { value: floor.firstByte[0], p99: floor.firstByte[1] };
+  const [refused, refusedP99] = ours.refusal;
   const perCpuSecond = bytes / 1e6 / cpuSeconds;
   const none = { floor: null, note: null } as const;
   return [
