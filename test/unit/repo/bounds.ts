@@ -317,6 +317,7 @@ export const SANDBOX_BOUND_BY: Readonly<Record<string, readonly string[]>> = {
     "test/integration/worker/sandboxes.test.ts",
     "test/integration/store/sandboxes.test.ts",
   ],
+  "connections to the network": ["test/system/egress/attacks.test.ts", "test/unit/egress/proxy.test.ts"],
   measurements: ["test/integration/worker/sandboxes.test.ts"],
   "samples of usage": ["test/unit/domain/sandboxes/usage.test.ts"],
   "snapshots on the disk": ["test/integration/store/snapshots.test.ts", "test/system/sandboxes/snapshots.test.ts"],
